@@ -7,5 +7,5 @@ const server = createApp().listen(port, '127.0.0.1', (error) => {
   process.exitCode = 1;
 });
 
-// Requests under way finish; idle connections close.
+// Open requests finish; idle connections close.
 process.once('SIGTERM', () => server.close());

@@ -28,7 +28,7 @@ before(async () => {
 });
 after(() => server.close());
 
-/** A token with exactly these claims beside the times. */
+/** A token with exactly these claims and the times. */
 function tokenWith(typ, { iss = process.env.ISSUER, ...claims }, wrong = {}) {
   const usual = { client_id: undefined, generation: undefined, scope: undefined, sub: undefined };
   return issuer.token({ issuer: iss, claims: { ...usual, ...claims }, header: { typ }, ...wrong });

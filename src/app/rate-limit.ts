@@ -77,7 +77,7 @@ function redisStore(
       throw error;
     }
   }
-  // It connects again by itself; what fails meanwhile is logged above.
+  // It connects again by itself; what fails in the meantime is logged above.
   client.on('error', () => undefined);
   const connected = client.connect().catch(() => undefined);
   const store = new Store({

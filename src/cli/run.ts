@@ -119,7 +119,7 @@ function report(error: unknown, io: CliIo, json: boolean): number {
     );
   } else if (!(error instanceof CommanderError)) {
     // Commander has written its own message.
-    // The color is no part of the text, which is escaped.
+    // The color is not part of the text, which is escaped.
     stderr.write(`${prefix(io)} `);
     write(stderr, message);
   }

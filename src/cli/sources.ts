@@ -17,7 +17,7 @@ export async function publish(context: CommandContext, url: string, clientId: st
     if (await hasMark(source)) throw new CliError(markedLog(clientId));
     const generation = Date.now();
     await source.append([[clientId, generation]]);
-    const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from here on`;
+    const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from now on`;
     print(context, { client_id: clientId, generation }, text);
   } catch (error) {
     if (error instanceof CliError) throw error;

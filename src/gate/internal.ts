@@ -79,7 +79,7 @@ export { flushDurations } from './core/telemetry';
 export type { Reading } from './core/telemetry';
 // /metrics reads the state of the gates of the process.
 export { readings } from './core/telemetry';
-// A log line has the trace that the gate took part in.
+// A log line has the ids of the active trace.
 export { traceIds } from './core/telemetry';
 // Token server and console refuse pages of other origins and hosts.
 export { foreignCaller } from './core/urls';

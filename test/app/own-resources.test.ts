@@ -154,8 +154,8 @@ it('a router of the name of a placeholder replaces it, as one in replace does', 
 describe('an app does not start', () => {
   it('when its router lacks an operation of the document', () => {
     expect(problemsOf({ document: shop(), routers: { 'gift-cards': Router() } })).toEqual([
-      'GET /v1/gift-cards: the document has it, the app has not; add the route, or remove the operation',
-      'POST /v1/gift-cards: the document has it, the app has not; add the route, or remove the operation',
+      'GET /v1/gift-cards: the document has it, the app does not; add the route, or remove the operation',
+      'POST /v1/gift-cards: the document has it, the app does not; add the route, or remove the operation',
       'scope gift-cards:read: declared in components.securitySchemes of the document, but the app does not require it; require it, or remove it',
       'scope gift-cards:write: declared in components.securitySchemes of the document, but the app does not require it; require it, or remove it',
     ]);
@@ -165,8 +165,8 @@ describe('an app does not start', () => {
     const file = join(newDataDir(), 'shop.yaml');
     writeFileSync(file, JSON.stringify(shop({}, {})));
     expect(problemsOf({ document: file, routers: { 'gift-cards': giftCardRouter() } })).toEqual([
-      'GET /v1/gift-cards: the app has it, shop.yaml has not; document the operation, or remove the route',
-      'POST /v1/gift-cards: the app has it, shop.yaml has not; document the operation, or remove the route',
+      'GET /v1/gift-cards: the app has it, shop.yaml does not; document the operation, or remove the route',
+      'POST /v1/gift-cards: the app has it, shop.yaml does not; document the operation, or remove the route',
       'scope gift-cards:read: missing in components.securitySchemes of shop.yaml, so that no client may have it; declare it there with a description',
       'scope gift-cards:write: missing in components.securitySchemes of shop.yaml, so that no client may have it; declare it there with a description',
     ]);
@@ -185,7 +185,7 @@ describe('an app does not start', () => {
   it('when the document has a path that is not below /v1', () => {
     const document = shop({ ...OPERATIONS, '/health': { get: { security: [], responses: {} } } });
     expect(problemsOf({ document, routers: { 'gift-cards': giftCardRouter() } })).toEqual([
-      'GET /health: the document has it, the app has not; add the route, or remove the operation',
+      'GET /health: the document has it, the app does not; add the route, or remove the operation',
     ]);
   });
 

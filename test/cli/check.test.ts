@@ -97,7 +97,7 @@ const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
     {},
     tokenOf({ ...RFC9068, exp: TIMES.iat + 100_000 }),
     /token: lifetime_too_long/,
-    /tokens live for 100000 s: set TILLGATE_MAX_TOKEN_AGE_SECONDS=100000, or let the issuer shorten that$/,
+    /tokens live for 100000 s: set TILLGATE_MAX_TOKEN_AGE_SECONDS=100000, or have the issuer shorten that$/,
   ],
   [
     'an opaque token',

@@ -231,7 +231,7 @@ describe('routes', () => {
   it('of the scaffold can be compared with another document', async () => {
     const { exitCode, stdout } = await scene.run('routes', '--check', '--openapi', agreeing);
     expect(exitCode).toBe(1);
-    expect(stdout).toContain('GET /v1/items: the scaffold has it, agreeing.yaml has not;');
+    expect(stdout).toContain('GET /v1/items: the scaffold has it, agreeing.yaml does not;');
     expect(stdout).not.toContain('GET /v1/orders: the scaffold');
   });
 

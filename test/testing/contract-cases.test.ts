@@ -132,7 +132,7 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
   ],
   'a route is not documented': [
     'The app has no route that sample-openapi.yaml does not document',
-    'routes: expected [], got ["GET /api/internal/orders: the app has it, sample-openapi.yaml has not; document the operation, or remove the route"]',
+    'routes: expected [], got ["GET /api/internal/orders: the app has it, sample-openapi.yaml does not; document the operation, or remove the route"]',
   ],
   'an operation has no route': ['GET /api/orders/{id} refuses a token without scopes', 'status: expected 403, got 404'],
 };

@@ -52,8 +52,8 @@ type Row = Readonly<Record<string, unknown>>;
 /**
  * Reads the admin events of a Keycloak realm: clients that were updated or deleted, whose secret was regenerated, or
  * that lost a client scope. Roles that a service account loses are not among them. The realm must save admin events
- * (Realm settings, Events); with their representations, also clients are known that were created and deleted while
- * nobody was reading. Tested with Keycloak 26.
+ * (Realm settings, Events); with their representations, clients are also known that were created and deleted
+ * between two reads. Tested with Keycloak 26.
  *
  * @throws TypeError when an option is wrong
  */

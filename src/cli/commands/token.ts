@@ -139,7 +139,7 @@ export async function obtainToken(
   return requestToken(io, settings, { clientId, secret, scope });
 }
 
-/** Only the embedded token server is asked whether it knows the client: another one is told nothing without need. */
+/** Asks only the embedded token server whether it knows the client: other servers need not learn its id. */
 async function unknownSecret(io: CliIo, settings: Settings, clientId: string): Promise<CliError> {
   const exists = usesEmbedded(settings) ? await hasClient(io, settings, clientId) : undefined;
   const advice =

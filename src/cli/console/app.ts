@@ -79,7 +79,7 @@ export function consoleApp({
     if (given === '') refuse(req, res, 400, 'invalid_request', 'The body must be JSON with a token: {"token": "..."}.');
     else res.json(await inspect(given));
   });
-  // JSON is asked for, because a form of another page cannot send it.
+  // Requires JSON, because a form of another page cannot send it.
   api.post('/requests/:id/replay', express.json({ limit: MAX_BODY }), async function replayRequest(req, res, next) {
     const entry = log.entries.find(({ id }) => String(id) === req.params['id']);
     if (!entry) return next();

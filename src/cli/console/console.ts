@@ -124,7 +124,7 @@ export function createConsole(options: ConsoleOptions): Console {
   }
 
   async function replay(entry: LoggedRequest, json: string | undefined): Promise<object> {
-    // A path without a slash would change the host; brackets stand for what was left out to hide a secret.
+    // A path without a slash would change the host; brackets replace what was left out to hide a secret.
     const isWhole = entry.server === 'api' && /^\/[^[\]]*$/.test(entry.path);
     if (!means || !isWhole) throw new Error('Only a request to the API whose whole path is known can be sent again.');
     const { status, text } = await means.call({ ...entry, json });

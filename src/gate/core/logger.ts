@@ -90,7 +90,7 @@ const MAX_PATH = 512;
  */
 export function loggablePath(target: string): string {
   const [path = ''] = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1);
-  // No id of ours is so long, every token is: percent-encoded, opaque, or only a part of one.
+  // Every token is longer than an id of the scaffold: percent-encoded, opaque, or only a part of one.
   const short = path.replace(/[^/]+/g, (segment) => (segment.length > MAX_SEGMENT ? `[${segment.length}]` : segment));
   return short.replace(/eyJ[\w-]{8,}(\.[\w-]*)*/g, '[token]').slice(0, MAX_PATH);
 }

@@ -96,7 +96,7 @@ const ROWS = {
     check: 'header',
     cause: 'The access token is signed with an algorithm that this API does not accept.',
     caller: RIGHT_SERVER,
-    operator: 'Let the authorization server sign with RS256 or another algorithm of the option `algorithms`.',
+    operator: 'Have the authorization server sign with RS256 or another algorithm of the option `algorithms`.',
   },
   unsupported_critical_header: {
     ...INVALID_TOKEN,
@@ -248,7 +248,7 @@ const ROWS = {
     configuration: true,
     cause: 'The access token does not carry the generation of its client credential.',
     caller: GIVE_REQUEST_ID,
-    operator: 'Let the authorization server add the claim, or set TILLGATE_GENERATION_CLAIM to `iat` or `off`.',
+    operator: 'Have the authorization server add the claim, or set TILLGATE_GENERATION_CLAIM to `iat` or `off`.',
   },
   generation_invalid: {
     ...INVALID_TOKEN,

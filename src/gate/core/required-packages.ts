@@ -18,8 +18,8 @@ export const APP_PACKAGES = [
 export const AUTH_SERVER_PACKAGES = ['cors', 'express', 'express-rate-limit', 'helmet', 'jsonwebtoken'] as const;
 
 /**
- * Major versions of the optional peers that work. Their range in package.json is `*`: npm installs no package beside another
- * version of a peer than the range allows, also where that peer is never loaded.
+ * Major versions of the optional peers that work. Their range in package.json is `*`: with a narrower
+ * range npm would refuse to install the package next to another version, even if the peer is never loaded.
  */
 const MAJORS: Readonly<Record<string, readonly number[]>> = {
   '@opentelemetry/api': [1],

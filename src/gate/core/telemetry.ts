@@ -4,7 +4,7 @@ import type { MetricName, MetricOf, MetricRow } from './metrics';
 
 /*
  * Measurements of all gates of the process: counters are numbers here that exporters read when they collect, and durations
- * wait here to be recorded many at a time, so that a request only increments. Nothing is measured while nobody collects.
+ * wait here to be recorded many at a time, so that a request only increments. Nothing is measured without a collector.
  */
 
 /** One value of a counter or gauge. */

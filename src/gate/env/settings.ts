@@ -118,12 +118,12 @@ function readFiles(env: Environment): { texts: Record<string, string>; problems:
     const path = env[name + FILE];
     if (path === undefined) continue;
     if (env[name] !== undefined) {
-      problems.push(`${name + FILE}: set beside ${name}; remove one of the two`);
+      problems.push(`${name + FILE}: set together with ${name}; remove one of the two`);
       continue;
     }
     let wrong = 'is empty';
     try {
-      // Editors and `echo` end a file with a line break, which is no part of the secret.
+      // Editors and `echo` end a file with a line break, which is not part of the secret.
       const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
       if (text !== '') {
         texts[name] = text;

@@ -34,14 +34,14 @@ export interface Gate extends Middleware {
    * as long as that takes and never rejects.
    *
    * @param options - `timeoutMs`: longest wait in ms; then it rejects with an Error that names what is not available, and
-   *   why. The gate goes on trying.
+   *   why. The gate keeps trying.
    * @throws TypeError when `timeoutMs` is not a number of ms
    */
   ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
   /**
    * Decides about a request without a response, as the middleware does: for an upgrade to a WebSocket, and for frameworks
-   * without middleware. Afterwards `authOf(req)` and guards know the caller. While it decides, errors of the socket are
-   * listened to, because Node does not after `upgrade`; from then on that is up to the caller, before it awaits anything.
+   * without middleware. Afterwards `authOf(req)` and guards know the caller. While it decides, the gate listens for errors
+   * of the socket, because Node does not after `upgrade`. Then the caller has to, before its next `await`.
    *
    * @returns the caller; `undefined` for a request without a token where the gate is `optional`
    * @throws AuthError with the `status` and `headers` to respond with; `refuseUpgrade()` writes them to a socket

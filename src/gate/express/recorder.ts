@@ -15,13 +15,13 @@ export interface Timing {
   cache: 'hit' | 'miss' | 'none';
 }
 
-/** Starts to measure one request; `undefined` where nobody collects. */
+/** Starts to measure one request; `undefined` without a collector. */
 export function startTiming(): Timing | undefined {
   const isAwaited = isObserved() || decisionChannel.hasSubscribers;
   return isAwaited ? { startedMs: performance.now(), cache: 'none' } : undefined;
 }
 
-/** What was decided, without the facts of the request, which cost as much as the rest where nobody needs them. */
+/** What was decided, without the facts of the request, which cost as much as the rest and are often not needed. */
 export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' | 'auth'>;
 
 /**

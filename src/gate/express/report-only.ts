@@ -71,7 +71,7 @@ interface Trial {
 const trialsOf = new WeakMap<GateRequest, Trial[]>();
 
 /**
- * Puts a gate or a guard on trial, beside what decides today: it calls `next()` for every request, changes neither
+ * Puts a gate or a guard on trial, next to the middleware that decides today: it calls `next()` for every request, changes neither
  * request nor response, and protects nothing. Where it would have decided otherwise, the log says so when the response has
  * ended; `tillgate report` sums that up. A guard on trial asks the nearest gate before it, on trial or not.
  *
@@ -156,7 +156,7 @@ function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
   return (req, res, next) => {
     const trial = nearestTrial(req, res);
     if (!trial) {
-      const message = `reportOnly(${name}()) asks nobody: mount authenticate(), or reportOnly(authenticate()), before it`;
+      const message = `reportOnly(${name}()) has no gate: mount authenticate(), or reportOnly(authenticate()), before it`;
       if (!hasWarned) consoleLogger.warn({ route: routeOf(req) }, message);
       hasWarned = true;
       return next();
@@ -208,7 +208,7 @@ function begin(
   return trial;
 }
 
-/** Does what a trial does, and keeps what is under way in `work`: no error of it reaches the request. */
+/** Does what a trial does, and keeps its open work in `work`: no error of it reaches the request. */
 function run(trial: Trial, work: () => void | Promise<void>): void {
   const fail = (error: unknown): void => {
     trial.hasFailed = true;

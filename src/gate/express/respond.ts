@@ -76,7 +76,7 @@ export function sendInternalError(req: GateRequest, res: ServerResponse, problem
 
 /**
  * Hands a rejection to the app's error handler: Express catches only what a middleware throws before it returns. Where
- * that throws too, the response is a 500, and the process goes on.
+ * that throws too, the response is a 500, and the process continues.
  */
 export function handleRejection(
   work: Promise<void>,
@@ -165,7 +165,7 @@ function writeProblem(
   length = Buffer.byteLength(text),
 ): void {
   if (res.headersSent) {
-    // Too late for a response of ours. One that has only begun must not look complete.
+    // Too late for another response. One that has only begun must not look complete.
     if (!res.writableEnded) res.destroy();
     return;
   }

@@ -52,7 +52,7 @@ function requireKnown(scopes: readonly string[], known: readonly string[] | unde
 }
 
 /**
- * The scopes of all guards that stand in a row with this one on the route of the request, or of its first guards, so that
+ * The scopes of all guards in a row with this one on the route of the request, or of its first guards, so that
  * one challenge names what the whole row requires (RFC 6750 section 3.1). `undefined` where there are none.
  */
 export function scopesOfRoute(req: GateRequest, guard?: Middleware): readonly string[] | undefined {

@@ -88,7 +88,7 @@ function pass(res: ServerResponse, name: keyof Writers, args: unknown[]): unknow
 }
 
 /**
- * Checks the status before the head is written, and after: middleware before the gate may have set another one meanwhile.
+ * Checks the status before the head is written, and after: middleware before the gate may have set another one in the meantime.
  * A 500 cannot replace a written head, but Node has not sent it yet: the connection is closed instead.
  */
 function writeHead(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {

@@ -72,7 +72,7 @@ export class OpaqueVerifier implements Verifier {
     return this.#introspector.waiting();
   }
 
-  /** Ends the calls under way. */
+  /** Ends the open calls. */
   close(): void {
     this.#introspector.close();
   }

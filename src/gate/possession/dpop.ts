@@ -24,7 +24,7 @@ import type { ReplayStore } from './replay-store';
 export interface DpopOptions {
   /**
    * Public URL under which clients reach the root of the app, which the `htu` of a proof begins with. Default: the origin
-   * of the gate's `resource`. The Host header is not used: whoever has a proof for another API chooses it.
+   * of the gate's `resource`. The Host header is not used: a caller with a proof for another API chooses it.
    */
   readonly baseUrl?: string | undefined;
   /** Accepted signature algorithms of proofs. Default: ES256, ES384, EdDSA (also as Ed25519), PS256, RS256. */

@@ -102,8 +102,8 @@ const PEM = /^\s*-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFIC
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * Reads one certificate. A second one is refused: a proxy that appends its header to one of the client would let the client
- * choose.
+ * Reads one certificate. A second one is refused: otherwise a client could choose, if the proxy appends its header to that
+ * of the client.
  */
 function derOf(text: string): Buffer {
   const base64 = PEM.exec(text)?.[1]?.replace(/\s+/g, '') ?? text;

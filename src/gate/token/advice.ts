@@ -74,20 +74,20 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
         why: 'the issuer stamps no generation',
         option: 'generationClaim',
         value: 'iat',
-        otherwise: 'let the authorization server add the claim',
+        otherwise: 'have the authorization server add the claim',
       };
     case 'lifetime_too_long': {
       const value = Number(claims['exp']) - Number(claims['iat']);
-      const otherwise = 'let the issuer shorten that';
+      const otherwise = 'have the issuer shorten that';
       return { why: `tokens live for ${value} s`, option: 'maxTokenAgeSeconds', value, otherwise };
     }
     case 'not_yet_valid':
       return { why: 'compare the clock of this machine with that of the authorization server' };
     case 'algorithm_not_allowed':
-      return { why: `alg is ${describe(header['alg'])}: let the issuer sign with an accepted one, such as RS256` };
+      return { why: `alg is ${describe(header['alg'])}: have the issuer sign with an accepted one, such as RS256` };
     case 'wrong_type':
       return {
-        why: `typ is ${describe(header['typ'])}: let the issuer make access tokens of RFC 9068, or select the preset of its vendor`,
+        why: `typ is ${describe(header['typ'])}: have the issuer make access tokens by RFC 9068, or select the preset of its vendor`,
       };
     case 'insufficient_scope':
       return scopeAdvice(claims, context);
@@ -109,13 +109,13 @@ function audienceAdvice(claims: JsonObject): Advice {
   const audience: unknown = claims['aud'];
   const value: unknown = Array.isArray(audience) ? audience[0] : audience;
   if (typeof value !== 'string') {
-    return { why: 'the token has no aud: let the authorization server add that of this API' };
+    return { why: 'the token has no aud: have the authorization server add that of this API' };
   }
   return {
     why: `aud is ${JSON.stringify(audience).slice(0, 200)}`,
     option: 'audience',
     value,
-    otherwise: 'let the authorization server add the aud of this API',
+    otherwise: 'have the authorization server add the aud of this API',
   };
 }
 
@@ -126,7 +126,7 @@ const FOR_ITS_CLIENT: Advice = {
   why: 'aud is the client itself, as in an ID token: request an access token for the audience of this API',
 };
 const FOR_GRAPH: Advice = {
-  why: 'the token is for Microsoft Graph, and only Graph can verify it: let the client ask for a token of this API, with scope=api://<application ID of the API>/.default',
+  why: 'the token is for Microsoft Graph, and only Graph can verify it: the client must ask for a token of this API, with scope=api://<application ID of the API>/.default',
 };
 
 /** Its application ID, and its URL in tokens of version 1. */
@@ -204,10 +204,10 @@ const DEPENDS_ON_PRESET: ReadonlySet<Reason> = new Set<Reason>([
 function adviceForText(raw: string): Advice {
   const parts = raw.split('.').length;
   if (parts === 5) {
-    return { why: 'the token is encrypted (JWE, five parts): let the issuer make signed access tokens (JWS)' };
+    return { why: 'the token is encrypted (JWE, five parts): have the issuer sign access tokens and not encrypt them (JWS)' };
   }
   if (parts === 1) {
-    const otherwise = 'let the issuer make JWT access tokens for this API';
+    const otherwise = 'have the issuer make JWTs for this API';
     return { why: 'the token is opaque, not a JWT', option: 'opaque', otherwise };
   }
   return { why: 'the token is not a JSON Web Token: compare it with what the token endpoint returned' };

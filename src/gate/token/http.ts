@@ -83,7 +83,7 @@ function fail(url: string, cause: unknown): never {
   throw new FetchError(`${loggableUrl(url)} could not be fetched${why}`, { cause });
 }
 
-/** What to do about failures that are mistakes of whoever runs the process, by their codes. */
+/** What to do about failures that are mistakes of the operator, by their codes. */
 const ADVICE: readonly (readonly [code: RegExp, advice: string])[] = [
   [
     /SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CERT_UNTRUSTED/,
@@ -162,7 +162,7 @@ export async function unlessAborted<Value>(
   }
 }
 
-/** The exchanges under way of one part of the gate. */
+/** The open exchanges of one part of the gate. */
 export class Exchanges {
   readonly #open = new Set<AbortController>();
   readonly #schedule: Schedule;
@@ -188,7 +188,7 @@ export class Exchanges {
     }
   }
 
-  /** Aborts those under way. */
+  /** Aborts the open ones. */
   close(): void {
     for (const abort of this.#open) abort.abort('is not asked any more');
   }

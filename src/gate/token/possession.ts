@@ -121,7 +121,7 @@ interface PossessionSettings {
   readonly clock: Clock;
 }
 
-/** Whom a token was issued to. */
+/** The client that a token was issued to. */
 interface Holder {
   readonly issuer: string;
   readonly clientId: string;

@@ -179,7 +179,7 @@ interface CostedKey {
   readonly costUs: number;
 }
 
-/** A signature under way, with the requests that wait for it. */
+/** A signature that is being verified, with the requests that wait for it. */
 interface Verification {
   readonly token: SignedText;
   readonly key: CostedKey;
@@ -231,7 +231,7 @@ export class SignatureVerifier {
   verify(token: SignedText, key: CostedKey, algorithm: Algorithm, caller: Caller = {}): Promise<void> {
     const ending = token.raw.slice(-ENDING);
     const same = this.#underWay.get(ending);
-    // The key of an id may have been replaced meanwhile.
+    // The key of an id may have been replaced in the meantime.
     if (same?.key === key && same.token.raw === token.raw) {
       same.callers?.push(caller);
       return same.verified;

@@ -70,7 +70,7 @@ function membersIn(text: string): { readonly count: number; readonly escaped: re
 /**
  * Parses a text in which member names have escapes. JSON.parse of Node 24 and 26 can read such a name as another one that
  * was parsed before, anywhere in the process: after `{"a":1,"\\":2}` it reads `{"a":1,"\u0061":2}` as the former
- * (nodejs/node issue 63785). So names without an escape stand for them while the text is parsed.
+ * (nodejs/node issue 63785). So other names without an escape replace them while the text is parsed.
  */
 function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown {
   let mark = '#';

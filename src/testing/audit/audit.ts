@@ -152,8 +152,8 @@ function compareRoutes(
     served.includes(path) || unreadable.some((mount) => mount === '(unreadable)' || path.startsWith(`${mount}/`));
   const missing = operations.filter((one) => !hasRoute(one, known(one)) && !mayBeAt(one.path));
   const outside = routes.filter(({ requires, gate }) => requires.length > 0 && gate === 'none');
-  const undocumented = `${source} has it, ${document} has not; document the operation, or remove the route`;
-  const withoutRoute = `${document} has it, ${source} has not; add the route, or remove the operation`;
+  const undocumented = `${source} has it, ${document} does not; document the operation, or remove the route`;
+  const withoutRoute = `${document} has it, ${source} does not; add the route, or remove the operation`;
   const ungated = `in ${source} no authenticate() runs before its guard, so that every request gets 500; mount it first`;
   return [
     ...extra.map((route) => findingAt(route, 'undocumented-route', undocumented)),

@@ -207,7 +207,7 @@ describe('an introspection response without client_id (optional in RFC 7662)', (
     through.endpoint.tokens.set(OPAQUE, active({ ...nameless, ...changes }));
     expectRefusal(await through.get(OPAQUE), 'invalid_claims', through);
     expect(through.log.at('info').at(-1)?.fields['detail']).toBe(
-      'the introspection response has no client_id: let the authorization server return it (optional in RFC 7662); with ' +
+      'the introspection response has no client_id: have the authorization server return it (optional in RFC 7662); with ' +
         'generationClaim: false and without clientIds, sub is enough',
     );
   });

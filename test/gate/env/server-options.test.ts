@@ -163,7 +163,7 @@ describe('a secret in a file', () => {
     ]);
     const both = { TILLGATE_ADMIN_TOKEN_FILE: fileWith('geheim'), TILLGATE_ADMIN_TOKEN: 'sixteen-or-more-letters' };
     expect(problemsOf(both)).toEqual([
-      'TILLGATE_ADMIN_TOKEN_FILE: set beside TILLGATE_ADMIN_TOKEN; remove one of the two',
+      'TILLGATE_ADMIN_TOKEN_FILE: set together with TILLGATE_ADMIN_TOKEN; remove one of the two',
     ]);
   });
 

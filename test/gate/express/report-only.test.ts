@@ -328,7 +328,7 @@ describe('a guard on trial', () => {
     for (let turn = 0; turn < 2; turn++) expect((await request(app).get('/')).status).toBe(200);
     console.mockRestore();
     expect(lines).toEqual([
-      'tillgate: reportOnly(requireScope()) asks nobody: mount authenticate(), or reportOnly(authenticate()), before it {"route":"GET /"}',
+      'tillgate: reportOnly(requireScope()) has no gate: mount authenticate(), or reportOnly(authenticate()), before it {"route":"GET /"}',
     ]);
   });
 

@@ -254,7 +254,7 @@ describe('advice', () => {
         why: 'aud is "account"',
         option: 'audience',
         value: 'account',
-        otherwise: 'let the authorization server add the aud of this API',
+        otherwise: 'have the authorization server add the aud of this API',
       },
     ],
     [
@@ -265,7 +265,7 @@ describe('advice', () => {
         why: 'the issuer stamps no generation',
         option: 'generationClaim',
         value: 'iat',
-        otherwise: 'let the authorization server add the claim',
+        otherwise: 'have the authorization server add the claim',
       },
     ],
     [
@@ -276,7 +276,7 @@ describe('advice', () => {
         why: 'tokens live for 90060 s',
         option: 'maxTokenAgeSeconds',
         value: 90_060,
-        otherwise: 'let the issuer shorten that',
+        otherwise: 'have the issuer shorten that',
       },
     ],
     [

@@ -94,12 +94,12 @@ describe('advice', () => {
     [
       'an encrypted one',
       'a.b.c.d.e',
-      'the token is encrypted (JWE, five parts): let the issuer make signed access tokens (JWS)',
+      'the token is encrypted (JWE, five parts): have the issuer sign access tokens and not encrypt them (JWS)',
     ],
     [
       'an opaque one',
       'c0ffee',
-      'the token is opaque, not a JWT: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or let the issuer make JWT access tokens for this API',
+      'the token is opaque, not a JWT: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or have the issuer make JWTs for this API',
     ],
     ['a damaged one', 'a.b.c', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
     ['half of one', 'a.b', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
@@ -107,8 +107,8 @@ describe('advice', () => {
     expect(adviceOn('malformed_token', raw)).toBe(advice);
   });
 
-  const orAdd = 'or let the authorization server add the aud of this API';
-  const noAudience = 'the token has no aud: let the authorization server add that of this API';
+  const orAdd = 'or have the authorization server add the aud of this API';
+  const noAudience = 'the token has no aud: have the authorization server add that of this API';
 
   it.each<[Reason, TokenParts, string | undefined]>([
     [
@@ -143,7 +143,7 @@ describe('advice', () => {
           [
             reason,
             { claims: { aud } },
-            'the token is for Microsoft Graph, and only Graph can verify it: let the client ask for a token of this API, with scope=api://<application ID of the API>/.default',
+            'the token is for Microsoft Graph, and only Graph can verify it: the client must ask for a token of this API, with scope=api://<application ID of the API>/.default',
           ] as [Reason, TokenParts, string],
       ),
     ),
@@ -160,22 +160,22 @@ describe('advice', () => {
     [
       'generation_missing',
       {},
-      'the issuer stamps no generation: set TILLGATE_GENERATION_CLAIM=iat, or let the authorization server add the claim',
+      'the issuer stamps no generation: set TILLGATE_GENERATION_CLAIM=iat, or have the authorization server add the claim',
     ],
     [
       'lifetime_too_long',
       { claims: { iat: NOW, exp: NOW + 90_000 } },
-      'tokens live for 90000 s: set TILLGATE_MAX_TOKEN_AGE_SECONDS=90000, or let the issuer shorten that',
+      'tokens live for 90000 s: set TILLGATE_MAX_TOKEN_AGE_SECONDS=90000, or have the issuer shorten that',
     ],
     [
       'algorithm_not_allowed',
       { header: { alg: 'HS256' } },
-      'alg is "HS256": let the issuer sign with an accepted one, such as RS256',
+      'alg is "HS256": have the issuer sign with an accepted one, such as RS256',
     ],
     [
       'wrong_type',
       { header: { typ: 'JWT' } },
-      'typ is "JWT": let the issuer make access tokens of RFC 9068, or select the preset of its vendor',
+      'typ is "JWT": have the issuer make access tokens by RFC 9068, or select the preset of its vendor',
     ],
     ['not_yet_valid', {}, 'compare the clock of this machine with that of the authorization server'],
     ['expired', { claims: { exp: 1 } }, undefined],

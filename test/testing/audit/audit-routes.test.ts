@@ -40,14 +40,14 @@ describe('auditRoutes()', () => {
       good((made) => made.delete('/v1/orders/:id', requireScope('orders:read'), done)),
       'undocumented-route',
       'DELETE /v1/orders/{id}',
-      'the app has it, the document has not; document the operation, or remove the route',
+      'the app has it, the document does not; document the operation, or remove the route',
     ],
     [
       'an operation without a route',
       app((made) => made.use('/v1', gate(), read)),
       'missing-route',
       'GET /v1/orders',
-      'the document has it, the app has not; add the route, or remove the operation',
+      'the document has it, the app does not; add the route, or remove the operation',
     ],
     [
       'a guard with another scope',

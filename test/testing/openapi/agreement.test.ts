@@ -39,7 +39,7 @@ describe('the placeholders and openapi.yaml', () => {
   it('disagree about a route that is not documented', () => {
     const document = changed((paths) => delete paths['/v1/orders/{id}/cancel']);
     expect(disagreements(document)).toEqual([
-      'POST /v1/orders/{id}/cancel: the app has it, openapi.yaml has not; document the operation, or remove the route',
+      'POST /v1/orders/{id}/cancel: the app has it, openapi.yaml does not; document the operation, or remove the route',
       'scope orders:cancel: declared in components.securitySchemes of openapi.yaml, but no operation uses it; use it, or remove it',
     ]);
   });
@@ -142,8 +142,8 @@ describe('a replaced router and openapi.yaml', () => {
 
   it('disagree about a missing route and an undocumented one', () => {
     expect(tablesRouter((tables) => tables.post('/:id/wipe', requireScope('tables:write'), done))).toEqual([
-      'POST /v1/tables: openapi.yaml has it, the app has not; add the route, or remove the operation',
-      'POST /v1/tables/{id}/wipe: the app has it, openapi.yaml has not; document the operation, or remove the route',
+      'POST /v1/tables: openapi.yaml has it, the app does not; add the route, or remove the operation',
+      'POST /v1/tables/{id}/wipe: the app has it, openapi.yaml does not; document the operation, or remove the route',
     ]);
   });
 

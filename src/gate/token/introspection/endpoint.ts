@@ -36,7 +36,7 @@ const URL_MAX_AGE_MS = 600_000;
 /** For one look at the metadata. */
 const LOOKUP_TIMEOUT_MS = 5_000;
 
-/** Where and as whom the endpoint is asked. */
+/** The endpoint, and the client that calls it. */
 interface EndpointOptions extends Omit<DiscoveryOptions, 'signal'>, Pick<OpaqueOptions, 'clientId' | 'clientSecret'> {
   /** URL of the endpoint. Default: from the issuer's metadata. */
   readonly url: string | undefined;
@@ -137,7 +137,7 @@ export function introspectedClaimsVerifier(rules: ClaimRules, canLackClient: boo
 
 const WITHOUT_CLIENT = {
   privateDetail:
-    'the introspection response has no client_id: let the authorization server return it (optional in RFC 7662); with ' +
+    'the introspection response has no client_id: have the authorization server return it (optional in RFC 7662); with ' +
     'generationClaim: false and without clientIds, sub is enough',
 };
 

@@ -25,7 +25,7 @@ interface Introspector<Known> {
   readonly introspect: (token: string, caller?: Caller) => Promise<Known>;
   /** Tokens whose response is pending. */
   readonly waiting: () => number;
-  /** Ends the calls under way; later ones reject. */
+  /** Ends the open calls; later ones reject. */
   readonly close: () => void;
 }
 

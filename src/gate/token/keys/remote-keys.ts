@@ -18,7 +18,7 @@ import type { KeptKeys } from './key-store';
 /** What to do where keys were never fetched: as a rule the configuration is wrong. */
 const CHECK = 'check the issuer, and that this machine reaches it: npx tillgate check';
 
-/** The key set that an issuer publishes: how long its keys are used, and how gently it is asked. */
+/** The key set that an issuer publishes: how long its keys are used, and how often they are fetched. */
 export interface RemoteKeysOptions {
   readonly issuer: string;
   readonly fetchKeys: (signal: AbortSignal) => Promise<FetchedKeys>;
