@@ -218,7 +218,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     timer = schedule(start, pauseMs);
   }
 
-  /** A logger may throw; the next poll must come all the same. */
+  /** A logger may throw; the next poll must come anyway. */
   function start(): void {
     poll().catch(() => {
       if (!closed) timer = schedule(start, LONGEST_PAUSE_MS);
