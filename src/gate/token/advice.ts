@@ -204,7 +204,9 @@ const DEPENDS_ON_PRESET: ReadonlySet<Reason> = new Set<Reason>([
 function adviceForText(raw: string): Advice {
   const parts = raw.split('.').length;
   if (parts === 5) {
-    return { why: 'the token is encrypted (JWE, five parts): have the issuer sign access tokens and not encrypt them (JWS)' };
+    return {
+      why: 'the token is encrypted (JWE, five parts): have the issuer sign access tokens and not encrypt them (JWS)',
+    };
   }
   if (parts === 1) {
     const otherwise = 'have the issuer make JWTs for this API';
