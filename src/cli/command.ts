@@ -71,6 +71,12 @@ export interface CommandOptions {
   readonly baseline?: string;
   readonly class?: string;
   readonly depth?: string;
+  readonly config?: string;
+  readonly ignore?: readonly string[];
+  readonly strict?: true;
+  readonly hides?: true;
+  readonly allowUntested?: true;
+  readonly wait?: string;
 }
 
 /** One command of the table, or several under a common name: `clients list`. */

@@ -1,7 +1,8 @@
 export { auditRoutes, type AuditRoutesOptions } from './audit/audit-routes';
 export type { DeclaredGuard } from './audit/app-routes';
 export type { RouteFinding, RouteFindingKind } from './audit/audit';
-export { contractCases, type ContractCases, type ContractReport } from './contract/contract-cases';
+export { contractCases, type ContractCases } from './contract/contract-cases';
+export type { ContractReport } from './contract/findings';
 export type { ContractCase } from './contract/operation';
 export type { TokenSource } from './contract/credentials';
 export type { CaseClass, ContractCasesOptions } from './contract/options';

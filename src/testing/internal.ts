@@ -17,12 +17,10 @@ export { describeFinding } from './audit/audit';
 export { findDisagreements } from './audit/audit';
 // tillgate contract lists the classes of cases.
 export { CASE_CLASSES } from './contract/options';
-// tillgate contract prints what differed.
-export { describeMismatch } from './contract/responses';
-// The type of that.
-export type { Mismatch } from './contract/responses';
-// What the bridge reads, with its limits.
-export type { Exchange } from './contract/target';
+// tillgate contract prints what was sent, and what differed.
+export type { CaseFailure } from './contract/operation';
+// tillgate contract reads its options from a file.
+export { parseYaml } from './openapi/document';
 // The scaffold makes routers for every operation.
 export { allOperations } from './openapi/document';
 // The scaffold serves the document itself.

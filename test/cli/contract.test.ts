@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -59,6 +59,7 @@ describe('tillgate contract', () => {
       '  and 1 more: GET /menus',
       '',
       '9 cases, 2 red of 1 causes, 2 operations respond otherwise than documented',
+      '2 operations tested, 0 public by the document, 0 not tested',
       '',
     ]);
     expect(exitCode).toBe(1);
@@ -85,23 +86,26 @@ describe('tillgate contract', () => {
     expect(stdout.replace(/\u001b\[\d+m/g, '')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
   });
 
-  it('takes what --json has printed as a baseline', async () => {
-    const baseline = join(scene.dataDir, 'baseline.json');
+  it('writes reports, and takes one of them as a baseline', async () => {
+    const [json, junit, sarif] = ['r.json', 'r.xml', 'r.sarif'].map((name) => join(scene.dataDir, name));
     const only = ['--url', url, '--class', 'header', '--depth', 'quick'];
-    const first = await contract(...only, '--json');
+    const first = await contract(...only, '--report', `json=${json},junit=${junit},sarif=${sarif}`);
     expect(first.exitCode).toBe(1);
-    writeFileSync(baseline, first.stdout);
-    const second = await contract(...only, '--baseline', baseline);
-    expect(second).toMatchObject({ exitCode: 0, stdout: '3 cases, 0 red of 0 causes, 2 known by the baseline\n' });
-  });
-
-  it('rewrites one line of a terminal while it runs, and takes it away before the result', async () => {
-    const terminal = cliScene({ isTerminal: true });
-    const only = ['--url', url, '--class', 'header', '--depth', 'quick'];
-    const { stderr } = await terminal.run('contract', '--openapi', openapi, '--issuer-port', '0', ...only);
-    const [, ...lines] = stderr.split('\r\u001b[K');
-    expect(lines.slice(0, 3)).toEqual(['1 of 3 cases, 0 red', '2 of 3 cases, 0 red', '3 of 3 cases, 1 red']);
-    expect(lines.at(-1)).toBe('');
+    expect(readFileSync(String(junit), 'utf8')).toContain('tests="5" failures="2"');
+    expect(readFileSync(String(junit), 'utf8')).toContain('<property name="tested" value="2"/>');
+    const { runs } = JSON.parse(readFileSync(String(sarif), 'utf8')) as {
+      runs: [{ results: unknown[]; properties: unknown }];
+    };
+    expect(runs[0].properties).toEqual({ tested: 2, public: 0, notTested: 0 });
+    expect(runs[0].results).toMatchObject([
+      { ruleId: 'header', locations: [{ physicalLocation: { region: { startLine: 4 } } }] },
+      { ruleId: 'header', locations: [{ physicalLocation: { region: { startLine: 8 } } }] },
+    ]);
+    const second = await contract(...only, '--baseline', String(json));
+    expect(second).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^5 cases, 0 red of 0 causes, 2 known by the baseline\n2 operations tested, /m),
+    });
   });
 
   it('prints one JSON document on request', async () => {
@@ -118,17 +122,87 @@ describe('tillgate contract', () => {
       '--depth: got "deep", expected quick or full',
     ],
     ['one owner', ['--url', 'http://a', '--owner', 'till-7'], '--owner: got "till-7", expected two client ids'],
-    [
-      'no baseline',
-      ['--url', 'http://a', '--baseline', '/nowhere'],
-      '--baseline: /nowhere is not what contract --json has printed',
-    ],
+    ['an unknown report', ['--url', 'http://a', '--report', 'html=x'], '--report: got "html=x", expected junit=FILE'],
+    ['no baseline', ['--url', 'http://a', '--baseline', '/nowhere'], '--baseline: /nowhere is no report'],
     ['no document', ['--url', 'http://a', '--openapi', '/nowhere.yaml'], '/nowhere.yaml: cannot be read'],
-    ['a server that is down', ['--url', 'http://127.0.0.1:1'], 'http://127.0.0.1:1/: connect ECONNREFUSED'],
+    [
+      'a server that is down',
+      ['--url', 'http://127.0.0.1:1', '--wait', '0'],
+      'http://127.0.0.1:1/: connect ECONNREFUSED',
+    ],
+    ['no number of seconds', ['--url', 'http://a', '--wait', 'long'], '--wait: got "long", expected seconds'],
+    ['a header without a value', ['--url', 'http://a', '--header', 'X'], '--header: got "X", expected "Name: value"'],
+    ['no configuration', ['--url', 'http://a', '--config', '/nowhere.yaml'], '- /nowhere.yaml: cannot be read'],
   ])('exits with 2 for %s', async (_what, argv, message) => {
     const { exitCode, stderr } = await contract(...argv);
     expect(stderr).toContain(message);
     expect(exitCode).toBe(2);
+  });
+
+  it('takes a configuration file, and flags before it', async () => {
+    const config = join(scene.dataDir, 'contract.yaml');
+    writeFileSync(
+      config,
+      `{ url: ${url}, ignore: [/menus], classes: [scope], headers: { x-internal: '0' }, waits: 1 }`,
+    );
+    expect(await contract('--config', config)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('contractCases(): unknown option "waits"'),
+    });
+    writeFileSync(config, `{ url: ${url}, ignore: [/menus], classes: [scope], headers: { x-internal: '1' } }`);
+    expect((await contract('--config', config)).stdout).toContain(
+      'red scope: GET /orders refuses a token without scopes',
+    );
+    const overridden = await contract('--config', config, '--header', 'X-Internal: 0');
+    expect(overridden).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/\n1 operations tested, 0 public by the document, 0 not tested\n$/),
+    });
+  });
+
+  describe('an operation whose good token gets a 404', () => {
+    const lost = join(scene.dataDir, 'lost.yaml');
+    const withLost = (paths: string) =>
+      writeFileSync(
+        lost,
+        `openapi: 3.1.0
+paths:
+${paths}  /lost:
+    get:
+      security: [{ oauth2: ['orders:read'] }]
+components: { securitySchemes: { oauth2: { type: oauth2 } } }
+`,
+      );
+    let server: ReturnType<typeof createServer>;
+    let at = '';
+    beforeAll(async () => {
+      server = createServer((req, res) => {
+        if (req.url !== '/lost') return respond(req, res);
+        res.writeHead(req.headers.authorization?.includes('.') ? 404 : 401).end();
+      });
+      await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+      at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+    afterAll(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
+    const run = (...argv: string[]) =>
+      scene.run('contract', '--issuer-port', '0', '--openapi', lost, '--url', at, '--class', 'routes', ...argv);
+
+    it('is not tested: exit 2, unless --allow-untested', async () => {
+      withLost(`  /orders:\n    get:\n      security: [{ oauth2: ['orders:read'] }]\n`);
+      const { exitCode, stdout, stderr } = await run();
+      expect(stdout).toContain('not tested: GET /lost: good tokens got 404; give values that exist in "requests"\n');
+      expect(stdout).toMatch(/\n1 operations tested, 0 public by the document, 1 not tested\n$/);
+      expect(stderr).toContain('1 operations were not tested: --allow-untested accepts that');
+      expect(exitCode).toBe(2);
+      expect((await run('--allow-untested')).exitCode).toBe(0);
+    });
+
+    it('is nothing tested when it is the only one: exit 2 in any case', async () => {
+      withLost('');
+      const { exitCode, stderr } = await run('--allow-untested');
+      expect(stderr).toContain('1 operations were not tested: nothing was tested');
+      expect(exitCode).toBe(2);
+    });
   });
 
   it('exits with 2 where no good token is accepted, and says what the issuer should be', async () => {

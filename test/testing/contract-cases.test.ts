@@ -146,6 +146,7 @@ async function firstFailure(plant: Plant): Promise<readonly string[]> {
     issuer,
     depth: 'quick',
     strict: true,
+    generations: true,
   });
   for (const { name, run } of cases) {
     try {

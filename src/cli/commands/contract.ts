@@ -1,58 +1,41 @@
 import { AssertionError } from 'node:assert';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { CASE_CLASSES, describeMismatch } from '@tillgate/testing/internal';
-import type { Exchange, Mismatch } from '@tillgate/testing/internal';
+import { attempt, didYouMean, isObject, parseUrl } from 'tillgate/internal';
 import { contractCases, startTestIssuer } from '@tillgate/testing';
-import type { CaseClass, ContractReport, HttpTestIssuer } from '@tillgate/testing';
-import { attempt, didYouMean, escapeUnsafe, isObject, parseUrl } from 'tillgate/internal';
+import type { CaseClass, ContractCases, ContractCasesOptions, HttpTestIssuer } from '@tillgate/testing';
+import { CASE_CLASSES, parseYaml } from '@tillgate/testing/internal';
+import type { CaseFailure } from '@tillgate/testing/internal';
 import { CliError, EXIT, print, write } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
-
-/** One case that has failed. */
-interface Failure {
-  readonly name: string;
-  readonly class: CaseClass;
-  readonly operation: string | undefined;
-  readonly differences: readonly string[];
-  readonly request?: string;
-  readonly response?: string;
-  /** A command line that sends the request again. */
-  readonly curl?: string;
-  /** Line of the document that has the operation. */
-  readonly line?: number;
-  /** Whether the baseline has it. */
-  readonly isKnown: boolean;
-}
-
-/** What a run has found. */
-interface Result {
-  readonly url: string;
-  readonly openapi: string;
-  readonly cases: readonly { readonly name: string; readonly class: string | undefined }[];
-  readonly failures: readonly Failure[];
-  /** What is no failure. */
-  readonly notices: Pick<ContractReport, 'documentation' | 'security'>;
-}
+import { asText, FORMATS } from './contract-report';
+import type { Failure, Result } from './contract-report';
 
 const BODY_LENGTH = 200;
+const CONFIG_FILE = 'tillgate.contract.yaml';
+const WAIT_SECONDS = 30;
+const UP_PAUSE_MS = 200;
+const PROGRESS_MS = 10_000;
 const KEY_TRIES = 30;
 const KEY_PAUSE_MS = 500;
 
 /** `tillgate contract`: the contract cases against a server that runs. */
 export async function contract(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
-  const { openapi = 'openapi.yaml', depth } = options;
-  const url = parseUrl(options.url ?? '');
+  const {
+    openapi = 'openapi.yaml',
+    issuerPort = '4000',
+    audience,
+    report,
+    baseline,
+    ...settings
+  } = readSettings(options);
+  const url = parseUrl(settings.url ?? '');
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new CliError('--url: expected the URL of the server, for example --url http://127.0.0.1:3000', EXIT.usage);
   }
-  if (depth !== undefined && depth !== 'quick' && depth !== 'full') {
-    throw new CliError(`--depth: got "${depth}", expected quick or full`, EXIT.usage);
-  }
-  const known = readBaseline(options.baseline);
-  const classes = options.class?.split(',').map(readClass);
-  const { issuerPort = '4000', audience } = options;
+  const reports = readReports(report);
+  const known = readBaseline(baseline);
   const issuer = await start(Number(issuerPort), audience);
   try {
     const trust = `issuer ${issuer.issuer}, audience ${issuer.audience}`;
@@ -60,35 +43,63 @@ export async function contract(context: CommandContext, options: CommandOptions)
       io.stderr,
       `The server must trust ${trust}, and get its keys from ${issuer.jwksUri}; a gate of Tillgate also its changes: TILLGATE_GENERATIONS=${issuer.issuer}/generations`,
     );
-    const cases = casesOf({ ...{ url: url.href, openapi, issuer, depth, classes }, ...ownersOf(options.owner) });
-    const lines = attempt(() => readFileSync(openapi, 'utf8').split('\n')) ?? [];
-    const failures: Failure[] = [];
-    for (const [index, one] of cases.entries()) {
-      showProgress(io.stderr, `${index + 1} of ${cases.length} cases, ${failures.length} red`);
-      let failure = await runCase(one, lines, known, url);
-      // A server that started before this issuer tries again to get its keys.
-      for (let tries = 0; one.class === undefined && isOfKeys(failure) && tries < KEY_TRIES; tries++) {
-        await wait(KEY_PAUSE_MS);
-        failure = await runCase(one, lines, known, url);
-      }
-      if (failure && one.class === undefined) throw new CliError(explainDistrust(failure, issuer), EXIT.usage);
-      if (failure) failures.push(failure);
-    }
+    const { allowUntested, waitSeconds, ...given } = settings;
+    const cases = casesOf({ ...given, url: url.href, openapi, issuer });
+    await untilUp(url, waitSeconds);
+    const failures = await runAll(cases, { io, url, known, issuer, openapi });
     const listed = cases.map(({ name, class: what }) => ({ name, class: what }));
-    const { documentation, security } = cases.report();
-    const result: Result = { url: url.href, openapi, cases: listed, failures, notices: { documentation, security } };
-    showProgress(io.stderr, '');
+    const result: Result = { url: url.href, openapi, cases: listed, failures, report: cases.report() };
+    for (const [format, file] of reports) writeFileSync(file, `${FORMATS[format]?.(result) ?? ''}\n`);
     print(context, result, asText(result));
-    return failures.some(({ isKnown }) => !isKnown) ? EXIT.failed : EXIT.ok;
+    const { tested, notTested } = result.report;
+    if (failures.some(({ isKnown }) => !isKnown)) return EXIT.failed;
+    if (tested.length > 0 && (notTested.length === 0 || allowUntested)) return EXIT.ok;
+    const hint = tested.length === 0 ? 'nothing was tested' : '--allow-untested accepts that';
+    write(io.stderr, `${openapi}: ${notTested.length} operations were not tested: ${hint}`);
+    return EXIT.usage;
   } finally {
-    showProgress(io.stderr, '');
     await issuer.close();
   }
 }
 
-/** Rewrites the last line of a terminal. */
-function showProgress(stderr: CommandContext['io']['stderr'], text: string): void {
-  if (stderr.isTTY) stderr.write(`\r\x1b[K${text}`);
+/** Runs the cases one after the other, and says now and then how far it is. */
+async function runAll(
+  cases: ContractCases,
+  run: {
+    readonly io: CommandContext['io'];
+    readonly url: URL;
+    readonly known: ReadonlySet<string>;
+    readonly issuer: HttpTestIssuer;
+    readonly openapi: string;
+  },
+): Promise<readonly Failure[]> {
+  const lines = attempt(() => readFileSync(run.openapi, 'utf8').split('\n')) ?? [];
+  const failures: Failure[] = [];
+  let toldMs = performance.now();
+  for (const [index, one] of cases.entries()) {
+    let failure = await runCase(one, lines, run.known, run.url);
+    // A server that started before this issuer tries again to get its keys.
+    for (let tries = 0; one.class === undefined && isOfKeys(failure) && tries < KEY_TRIES; tries++) {
+      await wait(KEY_PAUSE_MS);
+      failure = await runCase(one, lines, run.known, run.url);
+    }
+    if (failure && one.class === undefined) throw new CliError(explainDistrust(failure, run.issuer), EXIT.usage);
+    if (failure) failures.push(failure);
+    if (performance.now() - toldMs < PROGRESS_MS) continue;
+    toldMs = performance.now();
+    write(run.io.stderr, `${index + 1} of ${cases.length} cases, ${failures.length} red`);
+  }
+  return failures;
+}
+
+/** Waits until the server sends any response. */
+async function untilUp(url: URL, seconds: number): Promise<void> {
+  const deadlineMs = performance.now() + seconds * 1000;
+  while (performance.now() < deadlineMs) {
+    const response = await fetch(url, { method: 'HEAD', redirect: 'manual' }).catch(() => undefined);
+    if (response) return;
+    await wait(UP_PAUSE_MS);
+  }
 }
 
 /** Whatever is wrong with the document, nothing was tested. */
@@ -108,6 +119,61 @@ async function start(port: number, audience: string | undefined): Promise<HttpTe
   }
 }
 
+/** What the command takes besides the options of `contractCases()`. */
+interface Settings extends Omit<ContractCasesOptions, 'openapi' | 'issuer' | 'url' | 'app' | 'beforeGuard'> {
+  readonly url?: string;
+  readonly openapi?: string;
+  readonly issuerPort?: string | number;
+  readonly audience?: string;
+  readonly report?: string;
+  readonly baseline?: string;
+  readonly allowUntested?: boolean;
+  readonly waitSeconds: number;
+}
+
+/** The flags, and what the configuration file has beside them. */
+function readSettings(options: CommandOptions): Settings {
+  const { config, url, openapi, issuerPort, audience, report, baseline, depth, header } = options;
+  const file = config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
+  const { wait: fileWait, ...fromFile } = (file === undefined ? {} : readConfig(file)) as Partial<Settings> & {
+    wait?: unknown;
+  };
+  if (depth !== undefined && depth !== 'quick' && depth !== 'full') {
+    throw new CliError(`--depth: got "${depth}", expected quick or full`, EXIT.usage);
+  }
+  const waitSeconds = Number(options.wait ?? fileWait ?? WAIT_SECONDS);
+  if (!(waitSeconds >= 0)) throw new CliError(`--wait: got "${options.wait}", expected seconds`, EXIT.usage);
+  const flags = {
+    ...{ url, openapi, issuerPort, audience, report, baseline, depth },
+    ...{ strict: options.strict, hides: options.hides, allowUntested: options.allowUntested, ignore: options.ignore },
+    generations: options.generations === undefined ? undefined : true,
+    headers: header && { ...fromFile.headers, ...Object.fromEntries(header.map(readHeader)) },
+    classes: options.class?.split(',').map(readClass),
+    ...ownersOf(options.owner),
+  };
+  const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
+  return { ...fromFile, ...given, waitSeconds };
+}
+
+function readConfig(file: string): object {
+  try {
+    const found = parseYaml(file);
+    if (isObject(found)) return found;
+  } catch (error) {
+    throw new CliError(`--config: ${(error as Error).message}`, EXIT.usage);
+  }
+  throw new CliError(
+    `--config: ${file} must be an object of options: url, openapi, requests, headers, ...`,
+    EXIT.usage,
+  );
+}
+
+function readHeader(given: string): readonly [name: string, value: string] {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/.exec(given) ?? [];
+  if (name !== undefined && value !== undefined) return [name.toLowerCase(), value];
+  throw new CliError(`--header: got "${given}", expected "Name: value"`, EXIT.usage);
+}
+
 function ownersOf(given: string | undefined): { readonly owners?: readonly [string, string] } {
   if (given === undefined) return {};
   const [first, second, ...others] = given.split(',');
@@ -124,13 +190,24 @@ function readClass(given: string): CaseClass {
   throw new CliError(`--class: got "${given}"${near}, expected some of ${CASE_CLASSES.join(', ')}`, EXIT.usage);
 }
 
-/** The names of failures in what `--json` has printed in an earlier run. */
+function readReports(given = ''): readonly (readonly [format: string, file: string])[] {
+  return given
+    .split(',')
+    .filter(Boolean)
+    .map((one) => {
+      const [format = '', file = ''] = one.split('=');
+      if (Object.hasOwn(FORMATS, format) && file !== '') return [format, file] as const;
+      throw new CliError(`--report: got "${one}", expected junit=FILE, json=FILE or sarif=FILE`, EXIT.usage);
+    });
+}
+
+/** The names of failures in a JSON report of an earlier run. */
 function readBaseline(file: string | undefined): ReadonlySet<string> {
   if (file === undefined) return new Set();
   const report = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Partial<Result>);
   if (isObject(report) && Array.isArray(report.failures))
     return new Set((report.failures as readonly Failure[]).map(({ name }) => name));
-  throw new CliError(`--baseline: ${file} is not what contract --json has printed`, EXIT.usage);
+  throw new CliError(`--baseline: ${file} is no report that --report json=${file} has written`, EXIT.usage);
 }
 
 async function runCase(
@@ -147,11 +224,12 @@ async function runCase(
       throw new CliError(`${url.href}: ${(error as Error).message}; is the server running?`, EXIT.usage);
     }
     const { name, class: what = 'token', operation } = one;
-    const { mismatches = [], exchange } = error as { mismatches?: readonly Mismatch[]; exchange?: Exchange };
+    const { differences, exchange } = error as CaseFailure;
     const line = operation === undefined ? undefined : lineOf(document, operation);
+    const [attack = name] = error.message.split('\n', 1);
     return {
-      ...{ name, class: what, operation, isKnown: known.has(name) },
-      differences: mismatches.length > 0 ? mismatches.map(describeMismatch) : error.message.split('\n').slice(1),
+      ...{ name, class: what, operation, isKnown: known.has(name), ...(attack !== name && { attack }) },
+      differences: differences ?? error.message.split('\n').slice(1),
       ...(exchange && describeExchange(exchange, url)),
       ...(line !== undefined && { line }),
     };
@@ -171,8 +249,13 @@ function explainDistrust({ differences }: Failure, issuer: HttpTestIssuer): stri
   return lines.join('\n');
 }
 
-function describeExchange({ request, response }: Exchange, url: URL): Pick<Failure, 'request' | 'response' | 'curl'> {
+function describeExchange(
+  { request, response, caller = 'a good token' }: NonNullable<CaseFailure['exchange']>,
+  url: URL,
+): Pick<Failure, 'request' | 'response' | 'curl'> {
   const { method, target, headers, body } = request;
+  // Tokens in a report would be secrets in a log.
+  const shorten = (text: string): string => text.replace(/[\w-]{10,}\.[\w-]{10,}\.[\w-]*/g, `<${caller}>`);
   const sent = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((one) => [name, shorten(one)]));
   const type = response.headers['content-type'];
   const quote = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
@@ -185,11 +268,6 @@ function describeExchange({ request, response }: Exchange, url: URL): Pick<Failu
   };
 }
 
-/** Tokens in a report would be secrets in a log. */
-function shorten(value: string): string {
-  return value.replace(/[\w-]{10,}\.[\w-]{10,}\.[\w-]*/g, '<token>');
-}
-
 /** The line of an operation in a YAML document, found by its indentation; none in JSON. */
 function lineOf(lines: readonly string[], operation: string): number | undefined {
   const [method = '', path = ''] = operation.split(' ');
@@ -198,52 +276,4 @@ function lineOf(lines: readonly string[], operation: string): number | undefined
   if (at < 0) return undefined;
   const below = lines.findIndex((line, index) => index > at && line.trim().startsWith(`${method.toLowerCase()}:`));
   return (below < 0 ? at : below) + 1;
-}
-
-/** The case that an operation fails which is open to anybody. */
-const OPEN = ' refuses a request without a token';
-
-/** Failures of one class with the same differences have one cause, and so have all of operations that are open. */
-function byCause(failures: readonly Failure[]): readonly (readonly [Failure, ...Failure[]])[] {
-  const groups = new Map<string, [Failure, ...Failure[]]>();
-  const open = new Set(failures.filter(({ name }) => name.endsWith(OPEN)).map(({ operation }) => operation));
-  for (const failure of failures) {
-    const { differences, operation = '', name } = failure;
-    const [path = ''] = operation.split(' ').slice(1);
-    const sentence = name.slice(operation.length).replace(/ with(?:out)? .*$/, '');
-    const cause = `${failure.class} ${sentence} ${differences[0]?.replaceAll(path, '').replace(/"[^"]*"|\d+ more|got \d+/g, '') ?? ''}`;
-    const key = open.has(operation) && /^(token|scope)$/.test(failure.class) ? OPEN : cause;
-    const group = groups.get(key);
-    if (group) group.push(failure);
-    else groups.set(key, [failure]);
-  }
-  return [...groups.values()];
-}
-
-function asText({ cases, failures, openapi, notices }: Result): string {
-  const { documentation, security } = notices;
-  const fresh = failures.filter(({ isKnown }) => !isKnown);
-  const blocks = byCause(fresh).map(([first, ...others]) => {
-    const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
-    // A response is one line, whatever the server sends: it must not look like another result.
-    return [
-      `red ${first.class}: ${first.name}`,
-      ...first.differences.map((one) => escapeUnsafe(one.trim())),
-      ...(first.line === undefined ? [] : [`${openapi}:${first.line}`]),
-      ...(first.request === undefined
-        ? []
-        : [`> ${first.request}`, `< ${escapeUnsafe(first.response ?? '')}`, first.curl ?? '']),
-      ...(others.length === 0 ? [] : [`and ${others.length} more: ${operations.slice(0, 5).join(', ')}`]),
-    ].join('\n  ');
-  });
-  const known = failures.length - fresh.length;
-  const listed =
-    documentation.length === 0 ? [] : [`${documentation.length} operations respond otherwise than documented`];
-  const sum = [
-    `${cases.length} cases, ${fresh.length} red of ${blocks.length} causes`,
-    ...(known > 0 ? [`${known} known by the baseline`] : []),
-    ...listed,
-  ].join(', ');
-  const notes = security.length === 0 ? [] : [security.map((one) => `notice: ${one}`).join('\n')];
-  return [...blocks, ...notes, sum].join('\n\n');
 }

@@ -14,6 +14,8 @@ export interface TokenTransport {
   readonly headers?: ApiRequest['headers'];
   /** Added to the query. */
   readonly query?: string;
+  /** Describes the token: `a token without scopes`. */
+  readonly caller?: string | undefined;
 }
 
 /** One way to send a bad token, or none: every gate refuses it. */
@@ -85,6 +87,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'a token in the query',
+    on: 'RFC 6750',
     // An API may ignore the query: then the request has no token (RFC 9700 section 4.3.2).
     accepted: [TOKEN_IN_QUERY, NO_TOKEN],
     send: (token) => ({ query: `access_token=${token}` }),

@@ -2,31 +2,27 @@ import { isDeepStrictEqual } from 'node:util';
 import { isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import { send } from './operation';
-import type { CaseContext } from './operation';
-import { eachOf, secretsOf, sufficient, weakCredentials } from './probe';
-import type { AttackedApi, Finding } from './probe';
+import type { CaseContext } from './api';
+import { eachOf, requireGood, sharedData, sufficient, weakCredentials } from './probe';
+import type { Finding } from './probe';
 import type { ApiRequest } from './responses';
 
 /** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
-function membersMarked(
-  mark: 'writeOnly' | 'readOnly',
-  context: CaseContext,
-  api: AttackedApi,
-  status = 0,
-): readonly string[] {
+function membersMarked(mark: 'writeOnly' | 'readOnly', context: CaseContext, status = 0): readonly string[] {
+  const { document } = context.api;
   const operation = context.operation.operation as unknown as Readonly<Record<string, unknown>>;
   const responses = isObject(operation['responses']) ? operation['responses'] : {};
   const holder = mark === 'writeOnly' ? (responses[String(status)] ?? responses['2XX']) : operation['requestBody'];
-  const found = dereference(api.document, holder);
+  const found = dereference(document, holder);
   const content = isObject(found) && isObject(found['content']) ? Object.values(found['content'])[0] : undefined;
-  const schema = dereference(api.document, isObject(content) ? content['schema'] : undefined);
-  const items = isObject(schema) && 'items' in schema ? dereference(api.document, schema['items']) : schema;
+  const schema = dereference(document, isObject(content) ? content['schema'] : undefined);
+  const items = isObject(schema) && 'items' in schema ? dereference(document, schema['items']) : schema;
   const parts = isObject(items) && Array.isArray(items['allOf']) ? items['allOf'] : [items];
   return parts.flatMap((one) => {
-    const part = dereference(api.document, one);
+    const part = dereference(document, one);
     const properties = isObject(part) && isObject(part['properties']) ? part['properties'] : {};
     const isMarked = (property: unknown): boolean => {
-      const resolved = dereference(api.document, property);
+      const resolved = dereference(document, property);
       return isObject(resolved) && resolved[mark] === true;
     };
     return Object.keys(properties).filter((name) => isMarked(properties[name]));
@@ -37,13 +33,14 @@ function membersMarked(
  * What one client has made must be closed to another with the same scopes, where the document says so: a parameter of the
  * path with `x-owner: client`, and a POST to the path before it that returns the `id`.
  */
-export async function findForeignObjects(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+export async function findForeignObjects(context: CaseContext): Promise<readonly Finding[]> {
   const { path, method, parameters } = context.operation;
-  const [owner, other] = context.settings.owners;
+  const { api } = context;
+  const [owner, other] = api.settings.owners;
   const owned = parameters.find((one) => (one as { readonly 'x-owner'?: unknown })['x-owner'] === 'client');
   if (!owned || owned.in !== 'path') return [];
   const place = `{${owned.name}}`;
-  const maker = api.operationOf('POST', path.slice(0, path.indexOf(place) - 1));
+  const maker = api.contextOf('POST', path.slice(0, path.indexOf(place) - 1));
   if (!maker) return [];
   const { response: made } = await send(maker, sufficient(maker, owner));
   const id = isObject(made.body) ? (made.body[owned.name] ?? made.body['id']) : undefined;
@@ -53,29 +50,39 @@ export async function findForeignObjects(context: CaseContext, api: AttackedApi)
   const [, query] = prepared.target.split('?', 2);
   const target = query === undefined ? filled : `${filled}?${query}`;
   const toOwn = (request: ApiRequest): ApiRequest => ({ ...request, target });
-  const { response } = await send(context, sufficient(context, other), toOwn);
-  const reader = api.operationOf('GET', path);
+  const reader = api.contextOf('GET', path);
   const isThere = async (): Promise<boolean> => {
-    if (!reader) return true;
+    if (!reader) return false;
     const { response: own } = await send(reader, sufficient(reader, owner), (request) => ({
       ...request,
       target: filled,
     }));
     return own.status < 300;
   };
-  if (response.status < 300) return [`${method} of what another client has made: ${response.status}`];
-  return [(await isThere()) ? undefined : `${method} by another client: the object is gone afterwards`];
+  const wasThere = await isThere();
+  const exchange = await send(context, sufficient(context, other), toOwn);
+  const { status } = exchange.response;
+  if (status < 300) return [{ text: `${method} of what another client has made: ${status}`, exchange }];
+  const isGone = wasThere && !(await isThere());
+  return [isGone ? `${method} by another client: the object is gone afterwards` : undefined];
 }
 
+/** What no refusal needs: a stack, a key. */
+const INTERNALS = /\n\s+at \S.*:\d+:\d+|Traceback \(most recent call last\)|-----BEGIN [A-Z ]+-----|"kty"\s*:/;
+
 /** Refusals that show what only a good token may see, and responses that anybody may store or read. */
-export async function findLeaks(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
-  const { operation, good } = context;
+export async function findLeaks(context: CaseContext): Promise<readonly Finding[]> {
+  const { operation } = context;
   const found: Finding[] = [];
-  const secrets = good ? await secretsOf(context, api) : [];
-  for (const [who, transport] of await weakCredentials(context, api)) {
-    const { response } = await send(context, transport);
-    const told = secrets.find((text) => response.text.includes(text));
-    if (response.status >= 400 && told !== undefined) found.push(`${who}, the refusal contains "${told}"`);
+  const good = operation.method === 'GET' ? await requireGood(context) : context.findings.good;
+  for (const [who, transport] of await weakCredentials(context)) {
+    const exchange = await send(context, transport);
+    const { response } = exchange;
+    if (response.status < 300) continue;
+    const shared = sharedData(context, response);
+    if (shared !== undefined) found.push({ text: `${who}, the refusal contains "${shared}"`, exchange });
+    const [internal] = INTERNALS.exec(response.text) ?? [];
+    if (internal !== undefined) found.push({ text: `${who}, the refusal contains "${internal.trim()}"`, exchange });
   }
   if (operation.method !== 'GET' || !good) return found;
   if (/(?:^|[\s,])public(?:$|[\s,])/.test(good.headers['cache-control'] ?? '')) {
@@ -86,7 +93,7 @@ export async function findLeaks(context: CaseContext, api: AttackedApi): Promise
   const { response } = await send(context, { headers: { ...headers, origin } });
   const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } = response.headers;
   if (allowed === origin && credentials === 'true') found.push(`any origin may read it with credentials`);
-  const hidden = membersMarked('writeOnly', context, api, good.status);
+  const hidden = membersMarked('writeOnly', context, good.status);
   const shown = [good.body].flat().flatMap((one) => (isObject(one) ? Object.keys(one) : []));
   const leaked = hidden.find((name) => shown.includes(name));
   if (leaked !== undefined) found.push(`the response has "${leaked}", which is writeOnly`);
@@ -94,12 +101,12 @@ export async function findLeaks(context: CaseContext, api: AttackedApi): Promise
 }
 
 /** A member that is readOnly must not take a value that a caller sends. */
-export async function findOverwritten(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+export async function findOverwritten(context: CaseContext): Promise<readonly Finding[]> {
   const { method } = context.operation;
   const prepared = context.prepare();
   const body = prepared.body === undefined ? undefined : jsonOf(prepared.body);
   if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body)) return [];
-  const names = membersMarked('readOnly', context, api);
+  const names = membersMarked('readOnly', context);
   return eachOf(names, async (name) => {
     const value = typeof body[name] === 'number' ? 987_654 : 'contract-cases';
     const { response } = await send(context, sufficient(context), (request) => ({

@@ -1,20 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from 'tillgate/internal';
-import type { LocatedOperation } from '../openapi/document';
 import type { TestToken } from '../issuer/test-token';
+import type { CaseContext } from './api';
 import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
-import type { CaseClass, ContractSettings } from './options';
+import { noteDifference } from './findings';
+import type { CaseClass } from './options';
 import { assertNoMismatch } from './responses';
-import type {
-  ApiRequest,
-  ApiResponse,
-  DocumentedResponses,
-  ExpectedRefusal,
-  Mismatch,
-  RefusalRules,
-} from './responses';
-import type { Exchange, Target } from './target';
+import type { ApiRequest, ApiResponse, ExpectedRefusal, Mismatch } from './responses';
+import type { Exchange } from './target';
 
 /** One requirement, with its test. */
 export interface ContractCase {
@@ -27,49 +21,11 @@ export interface ContractCase {
   readonly run: () => Promise<void>;
 }
 
-/** A refused request whose handlers may still be called. */
-export interface Refused {
-  /** Name of the case. */
-  readonly name: string;
-  readonly reached: () => readonly string[];
-  /** How many entries of `reached` the case has checked itself. */
-  readonly checked: number;
-}
-
-/** What the cases of one operation are made from, and what they have seen. */
-export interface CaseContext {
-  /** `GET /orders/{id}` */
-  readonly name: string;
-  readonly operation: LocatedOperation;
-  readonly settings: ContractSettings;
-  readonly call: Target['call'];
-  /** Collects what was refused. */
-  readonly refused: Refused[];
-  readonly rules: RefusalRules;
-  readonly declaredScopes: readonly string[];
-  /** Makes the request, good except for its missing token. */
-  readonly prepare: () => ApiRequest;
-  readonly documented: DocumentedResponses;
-  /** Documented entries to which a response belonged so far, and statuses that are not documented. */
-  readonly seen: Set<string>;
-  /** Statuses of valid responses to tokens that are good enough. */
-  readonly accepted: Set<number>;
-  /** The last response to a token that is good enough, in the 2xx. */
-  good: ApiResponse | undefined;
-  /** Ways in which responses differ from the document, by what they are. */
-  readonly differences: Map<string, Mismatch>;
-  /** Functions that were called before the guard of a refused request. */
-  readonly beforeGuard: Set<string>;
-  /** The operation whose cases try every attack on the gate that the two have in common; may be the same. */
-  readonly representative: CaseContext;
-  /** The refusals of attacks that were tried, by their names. */
-  readonly refusals: Map<string, string>;
-  /** Whether every row of the attacks is tried. */
-  readonly isFull: boolean;
-  /** Whether an attack would take a request of the rate limit that later cases need. */
-  readonly isLimited: () => boolean;
-  /** Whether attacks were left out for that. */
-  wasLimited: boolean;
+/** What the error of a failed case has besides its message. */
+export interface CaseFailure {
+  /** `status: expected 401, got 200`; `undefined` where a case is not about one request. */
+  readonly differences?: readonly string[];
+  readonly exchange?: Exchange;
 }
 
 /** Pause before a request is sent again that the API may refuse soon, in ms. */
@@ -77,15 +33,11 @@ const RETRY_MS = 50;
 
 const FORGED = 'a token signed with a foreign key';
 
-/** Lists the cases about tokens and scopes of one operation. */
-export function tokenCases(context: CaseContext): readonly ContractCase[] {
-  const { operation, settings, representative } = context;
+/** Lists the cases of one operation whose tokens or scopes are not good enough. */
+export function refusalCases(context: CaseContext): readonly ContractCase[] {
+  const { operation, api } = context;
   const { security: alternatives } = operation;
-  if (operation.access === 'anybody') {
-    return [caseOf(context, 'scope', 'responds without a token as documented', (name) => accept(context, name, {}))];
-  }
-  const { 'x-optional-scopes': optional = [] } = operation.operation;
-  const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
+  if (operation.access === 'anybody') return [];
   const insufficientScope: ExpectedRefusal = {
     status: 403,
     error: 'insufficient_scope',
@@ -94,29 +46,39 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
   };
   const attacks = ATTACKS.filter(
     ({ on, supersedes }) =>
-      (settings.depth === 'full' || representative === context || on === 'every operation') &&
-      !(supersedes && settings.generations === false),
+      (api.settings.depth === 'full' || api.representativeOf(context) === context || on === 'every operation') &&
+      !(supersedes && !api.hasGenerations),
   );
   return [
     ...attacks.map((attack) =>
       caseOf(context, 'token', `refuses ${attack.name}`, (name) => refuseAttack(context, name, attack)),
     ),
-    ...insufficientSets(alternatives, context.declaredScopes).map(({ name: set, scopes }) =>
+    ...insufficientSets(alternatives, api.declaredScopes).map(({ name: set, scopes }) =>
       caseOf(context, 'scope', `refuses ${set}`, (name) =>
         refuse(context, name, tokenWith(context, scopes), [insufficientScope]),
       ),
     ),
-    ...sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
-      caseOf(context, 'scope', `accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
-    ),
   ];
+}
+
+/** Lists the cases of one operation whose requests must reach its handler. */
+export function acceptanceCases(context: CaseContext): readonly ContractCase[] {
+  const { security: alternatives, access, operation } = context.operation;
+  if (access === 'anybody') {
+    return [caseOf(context, 'scope', 'responds without a token as documented', (name) => accept(context, name, {}))];
+  }
+  const { 'x-optional-scopes': optional = [] } = operation;
+  const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
+  return sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
+    caseOf(context, 'scope', `accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
+  );
 }
 
 /** The case that says how responses to the other ones differ from the document. */
 export function documentCase(context: CaseContext): ContractCase {
   return caseOf(context, 'document', 'responds as documented', (name) => {
-    const differences = [...context.differences.values()];
-    const { strict } = context.settings;
+    const differences = [...context.findings.differences.values()];
+    const { strict } = context.api.settings;
     assertNoMismatch(
       name,
       differences.filter(({ isNotice }) => strict || !isNotice),
@@ -138,27 +100,26 @@ export function caseOf(
 /** A gate that refuses a forged token as that of another operation does is taken for the same. */
 async function refuseAttack(context: CaseContext, name: string, attack: Attack): Promise<void> {
   await tryAttack(context, name, attack);
-  const { representative, refusals } = context;
-  const [own, other] = [refusals.get(FORGED), representative.refusals.get(FORGED)];
-  if (attack.name !== FORGED || other === undefined || own === other || context.settings.depth === 'full') return;
+  const { api, findings } = context;
+  const [own, other] = [findings, api.representativeOf(context).findings].map(({ refusals }) => refusals.get(FORGED));
+  if (attack.name !== FORGED || other === undefined || own === other || api.settings.depth === 'full') return;
   for (const another of ATTACKS) {
-    const isTried = another.on === 'every operation' || (another.supersedes && context.settings.generations === false);
+    const isTried = another.on === 'every operation' || (another.supersedes && !api.hasGenerations);
     if (!isTried) await tryAttack(context, `${context.name} refuses ${another.name}`, another);
   }
 }
 
 async function tryAttack(context: CaseContext, name: string, attack: Attack): Promise<void> {
-  const { operation, settings } = context;
+  const { operation, api } = context;
+  const { settings } = api;
   const scope = (operation.security[0] ?? []).join(' ');
   const { token: change, supersedes, on, accepted } = attack;
   const token = settings.issuer.token({ scope, ...change?.(claimsOf(settings.issuer)) });
   // The API may learn late of the change that supersedes a token.
   const retryForMs = supersedes ? settings.propagationMs : 0;
-  const response = await refuse(context, name, attack.send(token), accepted, {
-    retryForMs,
-    on,
-  });
-  context.refusals.set(attack.name, fingerprintOf(response));
+  const transport = { ...attack.send(token), caller: attack.name };
+  const response = await refuse(context, name, transport, accepted, { retryForMs, on });
+  context.findings.refusals.set(attack.name, fingerprintOf(response));
 }
 
 /** What refusals of one gate have in common. */
@@ -169,8 +130,8 @@ function fingerprintOf({ status, headers, body }: ApiResponse): string {
 }
 
 /** Whether the gate is Tillgate's, or one that is to be compared with it. */
-function isOwn({ rules, settings: { problems, generations } }: CaseContext): boolean {
-  return rules.isStrict() === true && (problems !== false || generations === true);
+function isOwn({ api: { rules, settings, hasGenerations } }: CaseContext): boolean {
+  return rules.isStrict() === true && (settings.problems !== false || hasGenerations);
 }
 
 /**
@@ -186,22 +147,33 @@ export async function refuse(
   how: { readonly retryForMs?: number; readonly on?: Attack['on'] } = {},
 ): Promise<ApiResponse> {
   const deadlineMs = performance.now() + (how.retryForMs ?? 0);
-  const { rules, operation, settings } = context;
+  const { operation, api, findings } = context;
+  const { rules, settings } = api;
   for (;;) {
     const exchange = await send(context, transport);
     const { response, trace } = exchange;
     const compared = rules.compare(response, accepted, operation.method !== 'HEAD');
-    if (how.on === 'RFC 6750' && !rules.isStrict()) return response;
+    if (how.on === 'RFC 6750' && !rules.isStrict()) {
+      // RFC 6750 section 2.3 allows a token in the query, RFC 9700 section 4.3.2 advises against it.
+      const isTaken = response.status < 300 && transport.headers === undefined;
+      const habit = {
+        what: 'a token in the query',
+        got: response.status,
+        expected: 'a refusal (RFC 9700 section 4.3.2)',
+      };
+      if (isTaken) noteDifference(findings, { ...habit, isNotice: true, isHabit: true });
+      return response;
+    }
     if (how.on === 'Tillgate' && !isOwn(context)) return response;
     const reached = trace.reached();
     const mismatches = [...compared.filter(({ isNotice }) => !isNotice), ...compareReached(reached)];
     if (mismatches.length === 0 || performance.now() >= deadlineMs) {
       const notices = compared.filter(({ isNotice }) => isNotice);
-      for (const one of [...notices, ...context.documented.compare(response)]) noteDifference(context, one);
-      for (const passed of trace.passed) context.beforeGuard.add(passed);
+      for (const one of [...notices, ...context.documented.compare(response)]) noteDifference(findings, one);
+      for (const passed of trace.passed) findings.beforeGuard.add(passed);
       const before = settings.strict && trace.passed.length > 0 ? trace.passed.join(', ') : undefined;
       const early = before === undefined ? [] : [{ what: 'called before the guard', got: before, expected: 'nothing' }];
-      if (mismatches.length === 0) context.refused.push({ name, reached: trace.reached, checked: reached.length });
+      if (mismatches.length === 0) api.refused.push({ name, reached: trace.reached, checked: reached.length });
       assertNoMismatch(name, [...mismatches, ...early], exchange);
       return response;
     }
@@ -214,38 +186,36 @@ export async function accept(context: CaseContext, name: string, transport: Toke
   const exchange = await send(context, transport);
   const { response } = exchange;
   assertNoMismatch(name, compareAccepted(response), exchange);
-  for (const one of context.documented.compare(response)) noteDifference(context, one);
-  context.accepted.add(response.status);
-  if (response.status >= 200 && response.status < 300) context.good = response;
-}
-
-function noteDifference({ differences }: CaseContext, mismatch: Mismatch): void {
-  const key = `${mismatch.what} ${String(mismatch.got)}`;
-  if (!differences.has(key)) differences.set(key, mismatch);
+  const { findings, documented } = context;
+  for (const one of documented.compare(response)) noteDifference(findings, one);
+  findings.accepted.add(response.status);
+  if (response.status >= 200 && response.status < 300) findings.good = response;
 }
 
 /** Sends the request of an operation, changed. */
 export async function send(
-  { call, documented, seen, prepare }: CaseContext,
-  { headers, query }: TokenTransport,
+  { api, documented, findings, prepare }: CaseContext,
+  { headers, query, caller }: TokenTransport,
   change: (request: ApiRequest) => ApiRequest = (request) => request,
 ): Promise<Exchange> {
   const prepared = prepare();
   const separator = prepared.target.includes('?') ? '&' : '?';
   const target = query === undefined ? prepared.target : prepared.target + separator + query;
-  const result = await call(change({ ...prepared, target, headers: { ...prepared.headers, ...headers } }));
+  const result = await api.call(change({ ...prepared, target, headers: { ...prepared.headers, ...headers } }));
   const { status } = result.response;
-  seen.add(documented.entryOf(status) ?? String(status));
-  return result;
+  findings.seen.add(documented.entryOf(status) ?? String(status));
+  return { ...result, caller };
 }
 
 /** A good token with these scopes, unless `others` make it a bad one. */
 export function tokenWith(
-  { settings }: CaseContext,
+  { api: { settings } }: CaseContext,
   scopes: readonly string[] = [],
   others: TestToken = {},
 ): TokenTransport {
-  return bearer(settings.issuer.token({ scope: scopes.length === 0 ? undefined : scopes.join(' '), ...others }));
+  const caller = scopes.length === 0 ? 'a token without scopes' : `a token with ${scopes.join(' and ')}`;
+  const scope = scopes.length === 0 ? undefined : scopes.join(' ');
+  return { ...bearer(settings.issuer.token({ scope, ...others })), caller };
 }
 
 function compareReached(reached: readonly string[]): readonly Mismatch[] {

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { isList, option, parseUrl, readOptions, requirePackages } from 'tillgate/internal';
+import { isList, isObject, option, parseUrl, readOptions } from 'tillgate/internal';
 import type { TableOf, ValuesOf } from 'tillgate/internal';
 import { nameOf } from '../openapi/document';
 import type { LocatedOperation } from '../openapi/document';
@@ -31,6 +31,8 @@ export type ContractCasesOptions = {
     | Readonly<Record<string, SampleRequest>>
     | ((operation: { operationId: string | undefined; method: string; path: string }) => SampleRequest | undefined)
     | undefined;
+  /** Headers of every request, for example those that a proxy would add. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Prefix of every path of the document. Default: the path of `url` or of the document's first server. */
   readonly basePath?: string | undefined;
   /** Paths to skip, with their base path; `/docs/*` for everything below. Default: none. */
@@ -38,11 +40,11 @@ export type ContractCasesOptions = {
   /** Whether 401s name their reason, not just `invalid_token`. Default: either, but the same for all. */
   readonly exposeReasons?: boolean | undefined;
   /**
-   * Whether refusals must be problem bodies with a `code` (RFC 9457). Default: true with a gate of Tillgate; any 400, 401
-   * or 403 of another one is a refusal.
+   * Whether refusals must be problem bodies with a `code` (RFC 9457). Default: true with a gate of Tillgate, found in the
+   * app or by the codes of the first refusal; any 400, 401 or 403 of another one is a refusal.
    */
   readonly problems?: boolean | undefined;
-  /** Whether superseded tokens must be refused. Default: as `problems`. */
+  /** Whether superseded tokens must be refused. Default: where the app has a gate of Tillgate with generations. */
   readonly generations?: boolean | undefined;
   /** Whether a 404 may hide a 401 or 403 (RFC 9110 section 15.5.4). Default: false. */
   readonly hides?: boolean | undefined;
@@ -89,6 +91,11 @@ const CONTRACT_OPTIONS = {
       ? (given as NonNullable<ContractCasesOptions['requests']>)
       : undefined,
   ),
+  headers: option('an object of strings', (given) =>
+    isObject(given) && Object.values(given).every((one) => typeof one === 'string')
+      ? (given as Readonly<Record<string, string>>)
+      : undefined,
+  ),
   basePath: option.string(),
   ignore: PATHS,
   exposeReasons: option.boolean(),
@@ -129,7 +136,6 @@ export interface ContractSettings extends ValuesOf<typeof CONTRACT_OPTIONS> {
  */
 export function readContractOptions(options: ContractCasesOptions): ContractSettings {
   const given = readOptions('contractCases', options, CONTRACT_OPTIONS);
-  requirePackages('contractCases()', ['ajv', 'ajv-formats']);
   const { app, url, basePath = url?.pathname, propagationMs = url ? 2_000 : 0 } = given;
   if ((app === undefined) === (url === undefined)) throw new TypeError('contractCases(): give either app or url');
   // A URL without a path says nothing about the paths of the document.

@@ -1,25 +1,11 @@
 import { isObject } from 'tillgate/internal';
+import type { CaseContext } from './api';
 import type { TokenTransport } from './credentials';
 import { send, tokenWith } from './operation';
-import type { CaseContext } from './operation';
-import { mediaTypeOf } from './responses';
+import { mediaTypeOf, REFUSALS } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
 import type { Exchange } from './target';
 import type { Variant } from './variants';
-
-/** What attacks need to know about the whole API. */
-export interface AttackedApi {
-  readonly document: object;
-  /** All operations that are tested. */
-  readonly contexts: readonly CaseContext[];
-  /** Methods that the document has for a path. */
-  readonly methodsOf: (path: string) => readonly string[];
-  readonly publicPath: string;
-  /** The operation of a method and path. */
-  readonly operationOf: (method: string, path: string) => CaseContext | undefined;
-  /** The handler of an operation, where the app shows it. */
-  readonly handlerOf: (context: CaseContext) => object | undefined;
-}
 
 /** Something that was open, or told too much; with what was sent, where it was one request. */
 export type Finding = string | { readonly text: string; readonly exchange: Exchange } | undefined;
@@ -32,8 +18,6 @@ export async function eachOf<One, Result>(
   for (const one of all) results.push(await look(one));
   return results;
 }
-
-const MAX_REDIRECTS = 2;
 
 /** A token with the scopes of the first alternative. */
 export function sufficient(context: CaseContext, clientId?: string): TokenTransport {
@@ -51,7 +35,7 @@ const weakCallers = new WeakMap<CaseContext, Promise<readonly Caller[]>>();
  * Callers who may not: without a token, and with a good one that has no scope. Those whose plain request is open are left
  * out: that is the finding of another case.
  */
-export function weakCredentials(context: CaseContext, api: AttackedApi): Promise<readonly Caller[]> {
+export function weakCredentials(context: CaseContext): Promise<readonly Caller[]> {
   const known = weakCallers.get(context) ?? findWeak();
   weakCallers.set(context, known);
   return known;
@@ -60,7 +44,7 @@ export function weakCredentials(context: CaseContext, api: AttackedApi): Promise
     const needsScopes = context.operation.security.every((scopes) => scopes.length > 0);
     const callers = [[NOBODY, {}], ...(needsScopes ? [[WITHOUT_SCOPES, tokenWith(context)] as const] : [])] as const;
     const closed = await eachOf(callers, async ([who, transport]): Promise<readonly Caller[]> => {
-      const { exchange, isOpen } = await probe(context, api, transport);
+      const { exchange, isOpen } = await probe(context, transport);
       return isOpen ? [] : [[who, transport, exchange?.response.status]];
     });
     return closed.flat();
@@ -70,14 +54,13 @@ export function weakCredentials(context: CaseContext, api: AttackedApi): Promise
 /** Sends another form of a request, which must stay closed to all of these callers; says for whom it was open. */
 export async function findOpen(
   context: CaseContext,
-  api: AttackedApi,
-  { name, change, parts = [] }: Variant,
+  { name, change, parts = [], isElsewhere }: Variant,
   callers: readonly Caller[],
 ): Promise<readonly Finding[]> {
   const found: Finding[] = [];
   // The token first: it gets further.
   for (const [who, transport, plain] of callers.toReversed()) {
-    const { exchange, isOpen } = await probe(context, api, transport, change);
+    const { exchange, isOpen } = await probe(context, transport, change, isElsewhere);
     if (!exchange) continue;
     const { status } = exchange.response;
     if (isOpen) found.unshift({ text: `${name}${who && `, ${who}`}: ${status}`, exchange });
@@ -85,108 +68,71 @@ export async function findOpen(
     if (status !== plain && NOT_THERE.includes(status)) break;
   }
   if (found.length === 0) return [];
-  const single = (await eachOf(parts, (part) => findOpen(context, api, part, callers))).flat();
+  const single = (await eachOf(parts, (part) => findOpen(context, { ...part, isElsewhere }, callers))).flat();
   return single.length > 0 ? single : found.slice(0, 1);
 }
 
-export const NOT_THERE: readonly number[] = [404, 405];
+const NOT_THERE: readonly number[] = [404, 405];
 
 /** Sends a request that must stay closed; says what it got when it was open. */
-export async function openWith(
-  context: CaseContext,
-  api: AttackedApi,
-  what: string,
-  transport: TokenTransport,
-): Promise<Finding> {
-  const { exchange, isOpen } = await probe(context, api, transport);
+export async function openWith(context: CaseContext, what: string, transport: TokenTransport): Promise<Finding> {
+  const { exchange, isOpen } = await probe(context, transport);
   return exchange && isOpen ? { text: `${what}: ${exchange.response.status}`, exchange } : undefined;
 }
 
-/** Sends a request, and follows redirects; no exchange where it was not sent or got no response. */
+/**
+ * Sends a request; no exchange where it was not sent or got no response.
+ *
+ * @param isElsewhere - whether another operation, or a page for anybody, may respond to it
+ */
 async function probe(
   context: CaseContext,
-  api: AttackedApi,
   transport: TokenTransport,
   change?: (request: ApiRequest) => ApiRequest,
+  isElsewhere = false,
 ): Promise<{ readonly exchange?: Exchange; readonly isOpen: boolean }> {
-  if (context.isLimited()) {
-    context.wasLimited = true;
+  if (context.api.isLimited()) {
+    context.findings.wasLimited = true;
     return { isOpen: false };
   }
   try {
-    let exchange = await send(context, transport, change);
-    for (let count = 0; count < MAX_REDIRECTS; count++) {
-      const { location } = exchange.response.headers;
-      const { status } = exchange.response;
-      if (status < 300 || status > 399 || !location?.startsWith('/')) break;
-      const { request } = exchange;
-      exchange = await context.call({ ...request, target: location, method: status === 308 ? request.method : 'GET' });
-    }
-    return { exchange, isOpen: await isOpenBy(context, api, exchange) };
+    const exchange = await send(context, transport, change);
+    return { exchange, isOpen: await isOpenBy(context, exchange, isElsewhere) };
   } catch {
     // A server may end the connection of a request that it cannot read.
     return { isOpen: false };
   }
 }
 
-/** Shorter texts are in many responses. */
-const TELLING_LENGTH = 8;
-
-/** Texts that a response to a good token had; not those of the request, and of the document. */
-export async function secretsOf(context: CaseContext, api: AttackedApi): Promise<readonly string[]> {
-  if (!context.good) {
-    const { response } = await send(context, sufficient(context));
-    if (response.status < 300) context.good = response;
-  }
-  const { target, body = '' } = context.prepare();
-  const known = `${target} ${body} ${textOf(api.document)}`;
-  const texts = textsIn(context.good?.body).filter((text) => text.length >= TELLING_LENGTH);
-  return [...new Set(texts)].filter((text) => !known.includes(text));
-}
-
-const documentTexts = new WeakMap<object, string>();
-
-function textOf(document: object): string {
-  const text = documentTexts.get(document) ?? JSON.stringify(document);
-  documentTexts.set(document, text);
-  return text;
-}
-
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap(textsIn);
-}
-
-/** Says whether an operation has changed something meanwhile; `undefined` where that cannot be read by its path. */
-export async function watchEffect(
-  { operation }: CaseContext,
-  api: AttackedApi,
-): Promise<(() => Promise<boolean>) | undefined> {
-  const reader = api.operationOf('GET', operation.path);
-  if (['GET', 'HEAD', 'OPTIONS'].includes(operation.method) || reader?.operation.access !== 'token') return undefined;
-  const read = async (): Promise<ApiResponse> => (await send(reader, sufficient(reader))).response;
-  const [first, second] = [await read(), await read()];
-  // What changes by itself says nothing.
-  if (first.status >= 300 || first.text !== second.text) return undefined;
-  return async () => (await read()).text !== second.text;
-}
-
-/** Whether an operation has responded to a request: by its handler where that can be seen, else by what it sent. */
-async function isOpenBy(
-  context: CaseContext,
-  api: AttackedApi,
-  { request, response, trace }: Exchange,
-): Promise<boolean> {
+/** Whether the operation has responded: its handler ran, its data is in the response, or nothing else can have responded. */
+async function isOpenBy(context: CaseContext, exchange: Exchange, isElsewhere: boolean): Promise<boolean> {
+  const { request, response, trace } = exchange;
+  const { api, operation, findings } = context;
+  if (response.status >= 300 && response.status !== 304) return false;
   if (request.method === 'OPTIONS' && isListOfMethods(response)) return false;
-  if (response.status < 300 || response.status === 304) {
-    const handler = api.handlerOf(context);
-    if (trace.ran.size > 0)
-      return handler === undefined ? !(await isUsual(context, request, response)) : trace.ran.has(handler);
-    const isLikely = context.good ? resembles(response, context.good) : request.method === context.operation.method;
-    return isLikely && !(await isUsual(context, request, response));
-  }
-  return false;
+  const handler = api.handlerOf(context);
+  if (handler !== undefined && trace.ran.has(handler)) return true;
+  if (await isUsual(context, request, response)) return false;
+  if (isHead(context, request)) return true;
+  const isOther = isElsewhere && api.operations.some((one) => one !== operation && isAt(one, request));
+  if (!isOther && sharedData(context, response) !== undefined) return true;
+  // The route of another operation has responded.
+  if (handler !== undefined && trace.ran.size > 0) return false;
+  if (!isElsewhere) return true;
+  if (findings.good) return resembles(response, findings.good);
+  return request.method === operation.method || !api.methodsOf(operation.path).includes(request.method);
+}
+
+/** Whether a request is one of an operation, by its method and path. */
+function isAt({ method, path }: CaseContext['operation'], request: ApiRequest): boolean {
+  const [asked, documented] = [request.target.split('?', 1)[0] ?? '', path].map((text) => text.split('/'));
+  const isSame = (part: string, at: number): boolean => part.includes('{') || part === asked?.[at];
+  return method === request.method && documented?.length === asked?.length && documented?.every(isSame) === true;
+}
+
+/** A HEAD is open where the GET of its path is closed. */
+function isHead({ operation }: CaseContext, { method, target }: ApiRequest): boolean {
+  return method === 'HEAD' && operation.method === 'GET' && !target.includes('..');
 }
 
 /** Express responds to OPTIONS with the methods of a route. */
@@ -207,6 +153,120 @@ function resembles(response: ApiResponse, good: ApiResponse): boolean {
 
 /** Whether anybody gets the same for a path that does not exist: a page of a web app, a catch-all. */
 async function isUsual(context: CaseContext, request: ApiRequest, response: ApiResponse): Promise<boolean> {
-  const nowhere = await context.call({ ...request, target: '/contract-cases/nowhere' });
-  return nowhere.response.status === response.status && nowhere.response.text === response.text;
+  return isAlike(await context.api.call({ ...request, target: NOWHERE }), { request, response });
+}
+
+const NOWHERE = '/contract-cases/nowhere';
+
+/** Whether two responses are the same, apart from the method, the path, numbers and ids in them. */
+function isAlike(one: Pick<Exchange, 'request' | 'response'>, other: Pick<Exchange, 'request' | 'response'>): boolean {
+  const [a, b] = [one, other].map(({ request, response }) => {
+    const named = [request.target, request.target.split('?', 1)[0] ?? '', request.method];
+    const text = named.reduce((rest, part) => rest.replaceAll(part, '*'), response.text);
+    return `${response.status} ${mediaTypeOf(response.headers['content-type'])} ${text.replace(/[\da-f-]*\d[\da-f-]*/gi, '0')}`;
+  });
+  return a === b;
+}
+
+/** A method that no API uses: what responds to it is not the handler of another one. */
+const UNUSED_METHOD = 'UNLINK';
+/** Says nothing about the handler: a limit, an outage, a method that is not there. */
+const NEUTRAL: readonly number[] = [405, 429, 501, 503];
+
+/**
+ * Finds methods that the document does not have for a path, and that respond to weak callers with anything else than the
+ * path does to a method that nobody uses: 204, a body, 404 for an id that does not exist.
+ */
+export async function findOpenMethods(
+  context: CaseContext,
+  methods: readonly string[],
+  callers: readonly Caller[],
+): Promise<readonly Finding[]> {
+  const { api } = context;
+  const found = await eachOf(methods, (method) =>
+    eachOf(callers, async ([who, transport]): Promise<Finding> => {
+      if (api.isLimited()) {
+        context.findings.wasLimited = true;
+        return undefined;
+      }
+      try {
+        const withBody = (request: ApiRequest): ApiRequest =>
+          request.body === undefined && /^P/.test(method)
+            ? { ...request, body: '{}', headers: { ...request.headers, 'content-type': 'application/json' } }
+            : request;
+        const as = (other: string) => (request: ApiRequest) => withBody({ ...request, method: other });
+        const exchange = await send(context, transport, as(method));
+        const { status } = exchange.response;
+        if (REFUSALS.slice(1).includes(status) || NEUTRAL.includes(status) || Math.trunc(status / 100) === 3)
+          return undefined;
+        const unused = await send(context, transport, as(UNUSED_METHOD));
+        const nowhere = await api.call(as(method)({ ...exchange.request, target: NOWHERE }));
+        if (isAlike(nowhere, exchange) || (status >= 300 && isAlike(unused, exchange))) return undefined;
+        // A parser of bodies may refuse before the gate.
+        if ([400, 411, 413, 415].includes(status) && !REFUSALS.slice(1).includes(unused.response.status))
+          return undefined;
+        return { text: `by ${method}, ${who}: ${status}`, exchange };
+      } catch {
+        return undefined;
+      }
+    }),
+  );
+  return found.flat();
+}
+
+/** Shorter texts are in many responses. */
+const TELLING_LENGTH = 8;
+
+/** Makes sure that there is a response to a good token. */
+export async function requireGood(context: CaseContext): Promise<ApiResponse | undefined> {
+  const { findings } = context;
+  if (findings.good) return findings.good;
+  const { response } = await send(context, sufficient(context));
+  if (response.status < 300) findings.good = response;
+  return findings.good;
+}
+
+/**
+ * What a response has in common with one to a good token: a text, or a member with its value; not what the request or the
+ * document says.
+ */
+export function sharedData(context: CaseContext, { text, body }: ApiResponse): string | undefined {
+  const { findings, api, prepare } = context;
+  if (!findings.good) return undefined;
+  const { target, body: sent = '' } = prepare();
+  const known = `${decodeURIComponent(target.replace(/%(?![\da-f]{2})/gi, '%25'))} ${sent} ${textOf(api.document)}`;
+  const leaves = leavesOf(findings.good.body).filter(([, value]) => !known.includes(String(value)));
+  const members = new Set(leavesOf(body).map(([name, value]) => `${name}: ${String(value)}`));
+  const shared = leaves.find(([name, value]) => {
+    if (typeof value === 'string' && value.length >= TELLING_LENGTH) return text.includes(value);
+    return String(value).length > 1 && name !== '' && members.has(`${name}: ${String(value)}`);
+  });
+  return shared && (shared[0] === '' ? String(shared[1]) : `${shared[0]}: ${String(shared[1])}`);
+}
+
+const documentTexts = new WeakMap<object, string>();
+
+function textOf(document: object): string {
+  const text = documentTexts.get(document) ?? JSON.stringify(document);
+  documentTexts.set(document, text);
+  return text;
+}
+
+/** Every text and number of a value, with the name of its member. */
+function leavesOf(value: unknown, name = ''): readonly (readonly [name: string, value: string | number])[] {
+  if (typeof value === 'string' || typeof value === 'number') return [[name, value]];
+  if (Array.isArray(value)) return value.flatMap((one) => leavesOf(one, name));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([member, inner]) => leavesOf(inner, member));
+}
+
+/** Says whether an operation has changed something meanwhile; `undefined` where that cannot be read by its path. */
+export async function watchEffect({ operation, api }: CaseContext): Promise<(() => Promise<boolean>) | undefined> {
+  const reader = api.contextOf('GET', operation.path);
+  if (['GET', 'HEAD', 'OPTIONS'].includes(operation.method) || reader?.operation.access !== 'token') return undefined;
+  const read = async (): Promise<ApiResponse> => (await send(reader, sufficient(reader))).response;
+  const [first, second] = [await read(), await read()];
+  // What changes by itself says nothing.
+  if (first.status >= 300 || first.text !== second.text) return undefined;
+  return async () => (await read()).text !== second.text;
 }

@@ -1,13 +1,12 @@
 import { AssertionError } from 'node:assert';
 import type { IncomingHttpHeaders } from 'node:http';
-import type * as AjvFormats from 'ajv-formats';
-import type * as Ajv from 'ajv/dist/2020';
-import type { ValidateFunction } from 'ajv/dist/2020';
 import { isObject } from 'tillgate/internal';
+import { REASONS } from 'tillgate';
 import type { Reason, ReasonRow } from 'tillgate';
-import { nodeAt, toFragment } from '../openapi/document';
+import { nodeAt } from '../openapi/document';
 import type { LocatedOperation } from '../openapi/document';
 import { bearerChallenge } from '../matchers';
+import { schemaValidators } from './schemas';
 
 /** A request to the API under test. */
 export interface ApiRequest {
@@ -47,6 +46,8 @@ export interface Mismatch {
   readonly expected: unknown;
   /** Worth a line in the report, and no failure unless the cases are strict. */
   readonly isNotice?: boolean;
+  /** About all refusals of the API: one line in the report, however many operations it concerns. */
+  readonly isHabit?: boolean;
 }
 
 /**
@@ -64,8 +65,8 @@ export function assertNoMismatch(name: string, mismatches: readonly Mismatch[], 
     expected: pick('expected'),
     operator: 'equal',
   });
-  // For reports: what was sent and received.
-  throw Object.assign(error, { mismatches, exchange });
+  // For reports: what differed, what was sent and received.
+  throw Object.assign(error, { differences: lines, exchange });
 }
 
 /** `status: expected 401, got 200` */
@@ -90,7 +91,7 @@ export interface ExpectedRefusal {
 const HIDDEN_REASON = 'invalid_token';
 const PROBLEM = 'application/problem+json';
 /** What the refusals of any gate may be. */
-const REFUSALS = [400, 401, 403];
+export const REFUSALS: readonly number[] = [400, 401, 403];
 
 /** What a refusal must be. */
 export interface RefusalRules {
@@ -106,7 +107,7 @@ export interface RefusalRules {
 /**
  * Makes the rules for refused requests: status, challenge, problem body. A gate in production says only `invalid_token`
  * instead of the reason; all of its responses must agree on that, as `exposeReasons` says or as the first one does. A
- * server whose first refusal is no problem body with a `code` has another gate: any 400, 401 or 403 will do.
+ * server whose first refusal has none of Tillgate's codes has another gate: it may refuse with any 400, 401 or 403.
  */
 export function refusalRules(options: {
   /** `undefined`: as the first refusal does. */
@@ -140,11 +141,11 @@ export function refusalRules(options: {
 
   function compare(response: ApiResponse, accepted: readonly ExpectedRefusal[], hasBody = true): readonly Mismatch[] {
     const { status, headers, body } = response;
-    isStrict ??= mediaTypeOf(headers['content-type']) === PROBLEM && isObject(body) && typeof body['code'] === 'string';
+    isStrict ??= mediaTypeOf(headers['content-type']) === PROBLEM && isObject(body) && isOwnCode(body['code']);
     // RFC 9110 section 15.5.4: 404 hides that there is something.
     if (hides && status === 404) return [];
     const refusal = accepted.find((one) => one.status === status);
-    if (!isStrict) return differing([{ what: 'status', got: status, expected: anyOf(REFUSALS, status) }]);
+    if (!isStrict) return compareForeign(response, accepted);
     if (!refusal) {
       const statuses = accepted.map((one) => one.status);
       return [{ what: 'status', got: status, expected: anyOf(statuses, status) }];
@@ -153,6 +154,23 @@ export function refusalRules(options: {
   }
 
   return { isStrict: () => isStrict, compare };
+}
+
+function isOwnCode(code: unknown): boolean {
+  return code === HIDDEN_REASON || (typeof code === 'string' && Object.hasOwn(REASONS, code));
+}
+
+/** Another gate may have a vocabulary of its own; where it departs from RFC 6750 is a habit of the API, told once. */
+function compareForeign({ status, headers }: ApiResponse, accepted: readonly ExpectedRefusal[]): readonly Mismatch[] {
+  const statuses = accepted.map((one) => one.status);
+  const challenge = headers['www-authenticate'] ?? 'none';
+  const isChallenged = status !== 401 || challenge !== 'none';
+  const habit = { isNotice: true, isHabit: true };
+  return differing([
+    { what: 'status', got: status, expected: anyOf(REFUSALS, status) },
+    { what: 'status of a refusal', got: status, expected: anyOf(statuses, status), ...habit },
+    { what: 'challenge of a 401', got: challenge, expected: isChallenged ? challenge : 'Bearer', ...habit },
+  ]);
 }
 
 function compareChallenge({ headers }: ApiResponse, { status, error, scopes }: ExpectedRefusal): readonly Mismatch[] {
@@ -196,16 +214,12 @@ export interface DocumentedResponses {
 
 /** What a response is that no entry of the document fits. */
 export const UNDOCUMENTED = 'documented status';
-const DOCUMENT = 'document';
-const MAX_ERRORS = 3;
 
 /** Reads the responses of a document; schemas are compiled when a response needs them. */
 export function documentedResponses(
   document: object,
   basePath: string,
 ): (operation: LocatedOperation) => DocumentedResponses {
-  let validatorOf: ReturnType<typeof schemaValidators> | undefined;
-
   function compareBody({ names, value }: ReturnType<typeof nodeAt>, { status, headers, body }: ApiResponse) {
     const types = isObject(value) ? Object.keys(value) : [];
     const what = `body of a ${status}`;
@@ -217,13 +231,12 @@ export function documentedResponses(
     if (body === undefined) return isJson(got) ? [{ what: 'body', got: 'invalid JSON', expected: 'JSON' }] : [];
     const media = nodeAt(document, [...names, type]);
     if (!isObject(media.value) || !('schema' in media.value)) return [];
-    validatorOf ??= schemaValidators(document);
-    const wrong = validatorOf([...media.names, 'schema'])(body);
+    const wrong = schemaValidators(document).problemOf([...media.names, 'schema'], body);
     return wrong === undefined ? [] : [{ what, got: wrong, expected: 'its schema' }];
   }
 
   return function responsesOf({ method, path }) {
-    const responses = nodeAt(document, ['paths', path.slice(basePath.length), method.toLowerCase(), 'responses']);
+    const responses = responsesNode(document, path.slice(basePath.length), method);
     const statuses = isObject(responses.value) ? Object.keys(responses.value) : [];
 
     function entryOf(status: number): string | undefined {
@@ -246,51 +259,15 @@ export function documentedResponses(
   };
 }
 
-/** Compiles the schemas of a document on demand; a validator says what is wrong, `undefined` for a valid value. */
-export function schemaValidators(
-  document: object,
-): (names: readonly string[]) => (value: unknown) => string | undefined {
-  // Optional peers, loaded when the first body is compared with a schema.
-  /* eslint-disable @typescript-eslint/no-require-imports */
-  const { Ajv2020 } = require('ajv/dist/2020') as typeof Ajv;
-  const { default: addFormats } = require('ajv-formats') as typeof AjvFormats;
-  /* eslint-enable @typescript-eslint/no-require-imports */
-  const ajv = new Ajv2020({ allErrors: true, strict: false, validateSchema: false, meta: false, logger: false });
-  const isVersion30 = 'openapi' in document && String(document.openapi).startsWith('3.0.');
-  addFormats(ajv).addSchema(isVersion30 ? toJsonSchema2020(document) : document, DOCUMENT);
-
-  return function validatorOf(names) {
-    const fragment = `${DOCUMENT}#${toFragment(names)}`;
-    const validate = ajv.getSchema(fragment);
-    if (!validate) throw new TypeError(`${fragment}: there is no schema`);
-    return (value) => (validate(value) ? undefined : describeErrors(validate));
-  };
-}
-
 /** Whether a documented media type, or a range of them, includes another (RFC 9110 section 12.5.1). */
 function matchesMediaType(documented: string, type: string): boolean {
   const range = mediaTypeOf(documented);
   return range === '*/*' || range === type || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)));
 }
 
-function describeErrors({ errors }: ValidateFunction): string {
-  const sentences = (errors ?? []).map(({ instancePath, message = 'is wrong', params }) => {
-    const extra = isObject(params) ? params['additionalProperty'] : undefined;
-    return `${instancePath || 'the body'} ${message}${typeof extra === 'string' ? `: ${extra}` : ''}`;
-  });
-  return [...new Set(sentences)].slice(0, MAX_ERRORS).join('; ');
-}
-
-/** In OpenAPI 3.0 exclusive limits are flags, in JSON Schema numbers; ajv knows `nullable`. */
-function toJsonSchema2020<Value>(value: Value): Value {
-  if (Array.isArray(value)) return value.map(toJsonSchema2020) as Value;
-  if (!isObject(value)) return value;
-  const schema: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) schema[name] = toJsonSchema2020(member);
-  for (const limit of ['Minimum', 'Maximum']) {
-    const flag = `exclusive${limit}`;
-    if (schema[flag] === true) schema[flag] = schema[limit.toLowerCase()];
-    else if (schema[flag] === false) delete schema[flag];
-  }
-  return schema as Value;
+/** The responses of an operation; methods without a field of their own are in `additionalOperations` (OpenAPI 3.2). */
+function responsesNode(document: object, path: string, method: string): ReturnType<typeof nodeAt> {
+  const own = nodeAt(document, ['paths', path, method.toLowerCase(), 'responses']);
+  if (own.value !== undefined) return own;
+  return nodeAt(document, ['paths', path, 'additionalOperations', method, 'responses']);
 }

@@ -1,7 +1,10 @@
 import { isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
-import type { LocatedOperation } from '../openapi/document';
+import type { LocatedOperation, Parameter } from '../openapi/document';
+import { writeParameter } from './parameters';
 import type { ApiRequest } from './responses';
+import { sampleOf } from './sampler';
+import { schemaValidators } from './schemas';
 
 /** Values of one request, used instead of generated ones: an existing id, a meaningful body. */
 export interface SampleRequest {
@@ -15,191 +18,164 @@ export interface SampleRequest {
 }
 
 const FORM = 'application/x-www-form-urlencoded';
+const BOUNDARY = 'contract-cases-boundary';
 
 /**
  * Makes the request of an operation, good except for its missing token: from the given values, else from examples and
  * schemas of the document.
  *
+ * @param isTaken - whether a path is that of another operation: an example that leads there does not count
  * @throws TypeError when no value can be generated; it names the parameter or the body
  */
-export function prepareRequest(document: object, at: LocatedOperation, given: SampleRequest): ApiRequest {
+export function prepareRequest(
+  document: object,
+  at: LocatedOperation,
+  given: SampleRequest,
+  isTaken: (path: string) => boolean = () => false,
+): ApiRequest {
   // A parameter of an operation replaces that of its path.
   const parameters = [...new Map(at.parameters.map((one) => [`${one.in} ${one.name}`, one])).values()];
 
-  function valuesOf(place: 'path' | 'query' | 'header', own: Readonly<Record<string, unknown>> = {}) {
-    const missing = parameters.filter((one) => one.in === place && one.required && !(one.name in own));
-    const samples = missing.map((one) => [one.name, exampleOf(document, one, one.name)]);
-    return { ...(Object.fromEntries(samples) as object), ...own } as Readonly<Record<string, unknown>>;
+  function valuesOf(place: string, own: Readonly<Record<string, unknown>> = {}) {
+    const missing = parameters.filter((one) => one.in === place && one.required && !isGiven(one, own));
+    const samples = missing.map((one) => writeParameter(one, exampleOf(document, one, one.name)));
+    const others = Object.entries(own).map(([name, value]) => {
+      const known = parameters.find((one) => one.in === place && one.name === name);
+      return writeParameter(known ?? { name, in: place }, value);
+    });
+    return [...samples, ...others];
   }
 
-  const path = valuesOf('path', given.path);
-  const filled = at.path.replace(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(valuesOf('query', given.query))) {
-    for (const one of [value].flat()) query.append(name, String(one));
+  function fill(withExamples: boolean): string {
+    const literal = (text: string): string => encodeURI(decodeSafely(text)).replace(/[?#]/g, encodeURIComponent);
+    const [path = '', query] = at.path.split('?', 2);
+    const filled = path.replace(/\{([^}]+)\}|[^{]+/g, (text, name?: string) => {
+      if (name === undefined) return literal(text);
+      const parameter = parameters.find((one) => one.in === 'path' && one.name === name) ?? { name, in: 'path' };
+      const value = given.path?.[name] ?? exampleOf(document, parameter, name, withExamples);
+      return writeParameter(parameter, value === '' ? 'sample' : value);
+    });
+    return query === undefined ? filled : `${filled}?${query}`;
   }
+
+  const path = fill(true);
+  const filled = isTaken(path) ? fill(false) : path;
+  const whole = parameters.find((one) => one.in === 'querystring');
+  const query = [
+    ...valuesOf('query', given.query),
+    ...(whole ? [new URLSearchParams(texts(exampleOf(document, whole, whole.name))).toString()] : []),
+  ].filter(Boolean);
+  const headers = parameters
+    .filter((one) => one.in === 'header' && one.required && !isGiven(one, given.headers) && !isReserved(one.name))
+    .map((one) => [one.name, writeParameter(one, exampleOf(document, one, one.name))] as const);
+  const cookies = valuesOf('cookie');
   const { type, body } = bodyOf(document, at, given);
-  const contentType = type !== undefined && { 'content-type': type };
   return {
     method: at.method,
-    target: query.size === 0 ? filled : `${filled}?${query.toString()}`,
-    headers: { ...texts(valuesOf('header')), ...contentType, ...given.headers },
+    target: query.length === 0 ? filled : `${filled}${filled.includes('?') ? '&' : '?'}${query.join('&')}`,
+    headers: {
+      ...Object.fromEntries(headers),
+      ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
+      ...(type !== undefined && { 'content-type': type }),
+      ...given.headers,
+    },
     body,
   };
 }
 
-function bodyOf(document: object, { operation }: LocatedOperation, given: SampleRequest) {
-  const requestBody = dereference(document, operation.requestBody);
-  if (!isObject(requestBody) || !isObject(requestBody['content'])) {
-    return { type: undefined, body: given.body === undefined ? undefined : JSON.stringify(given.body) };
-  }
-  const types = Object.keys(requestBody['content']);
-  const type = types.find((name) => /^application\/(.+\+)?json$/.test(name)) ?? types[0] ?? 'application/json';
-  const media = requestBody['content'][type];
-  const value = 'body' in given ? given.body : exampleOf(document, media, 'the body');
-  if (value === undefined) return { type: undefined, body: undefined };
-  if (typeof value === 'string') return { type, body: value };
-  return { type, body: type === FORM ? new URLSearchParams(texts(value)).toString() : JSON.stringify(value) };
+function isGiven({ name, in: place }: Parameter, own: Readonly<Record<string, unknown>> = {}): boolean {
+  const isSame = (other: string): boolean =>
+    place === 'header' ? other.toLowerCase() === name.toLowerCase() : other === name;
+  return Object.keys(own).some(isSame);
 }
 
-/** OpenAPI 3.1 sections 4.8.12 and 4.8.14: the example, the first of the examples, else a value of the schema. */
-function exampleOf(document: object, holder: unknown, what: string): unknown {
+/** OpenAPI 3.1 section 4.8.12.1: such parameters are ignored. */
+function isReserved(name: string): boolean {
+  return ['accept', 'content-type', 'authorization'].includes(name.toLowerCase());
+}
+
+function decodeSafely(text: string): string {
+  try {
+    return decodeURI(text);
+  } catch {
+    return text;
+  }
+}
+
+function bodyOf(document: object, { operation }: LocatedOperation, given: SampleRequest) {
+  const requestBody = dereference(document, operation.requestBody);
+  const content = isObject(requestBody) && isObject(requestBody['content']) ? requestBody['content'] : {};
+  const types = Object.keys(content);
+  if (types.length === 0) {
+    return { type: undefined, body: given.body === undefined ? undefined : JSON.stringify(given.body) };
+  }
+  const preferred = [/^application\/(.+\+)?json\b/, /^application\/x-www-form-urlencoded/, /^multipart\/form-data/];
+  const type = preferred.map((one) => types.find((name) => one.test(name))).find(Boolean) ?? types[0] ?? '';
+  const media = content[type];
+  const value = 'body' in given ? given.body : exampleOf(document, media, 'the body');
+  if (value === undefined) return { type: undefined, body: undefined };
+  // `*/*` and `image/*` are ranges, not types.
+  const sent = type.replace(/^\*\/\*/, 'application/json').replace(/^(\w+)\/\*/, '$1/plain');
+  if (typeof value === 'string' && !/json/.test(sent)) return { type: sent, body: value };
+  if (sent.startsWith(FORM)) return { type: sent, body: new URLSearchParams(texts(value)).toString() };
+  if (sent.startsWith('multipart/'))
+    return { type: `${sent.split(';')[0]}; boundary=${BOUNDARY}`, body: multipart(value) };
+  if (typeof value === 'string' && 'body' in given) return { type: sent, body: value };
+  return { type: sent, body: JSON.stringify(value) };
+}
+
+/** A form with a file wherever the value is not JSON (RFC 7578). */
+function multipart(value: unknown): string {
+  const parts = Object.entries(texts(value)).map(([name, text]) => {
+    const isFile = text === 'sample';
+    const file = isFile ? `; filename="${name}.txt"\r\nContent-Type: text/plain` : '';
+    return `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${text}\r\n`;
+  });
+  return `${parts.join('')}--${BOUNDARY}--\r\n`;
+}
+
+/**
+ * OpenAPI 3.1 sections 4.8.12 and 4.8.14: the example, the first of the examples, else a value of the schema. An example
+ * that its schema does not allow counts only where no other value is found.
+ */
+function exampleOf(document: object, holder: unknown, what: string, withExamples = true): unknown {
   try {
     const found = dereference(document, holder);
-    const { example, examples, schema } = isObject(found) ? found : {};
-    if (example !== undefined) return example;
+    const { example, examples, schema, content } = isObject(found) ? found : {};
+    const inner = isObject(content) ? Object.values(content)[0] : undefined;
+    if (inner !== undefined) return exampleOf(document, inner, what, withExamples);
     const first = dereference(document, isObject(examples) ? Object.values(examples)[0] : undefined);
-    return isObject(first) && 'value' in first ? first['value'] : sampleOf(document, schema);
+    const { value, dataValue = value } = isObject(first) ? first : {};
+    const named = withExamples ? (example ?? dataValue) : undefined;
+    const { isValid } = schemaValidators(document);
+    if (schema === undefined) return named ?? 'sample';
+    const candidates = [
+      ...(named === undefined ? [] : [() => named, () => JSON.parse(String(named)) as unknown]),
+      ...(withExamples ? [() => sampleOf(document, schema)] : []),
+      () => sampleOf(document, schema, { withExamples: false }),
+    ];
+    const made = candidates.map(attemptValue);
+    const good = made.find((one) => one.value !== undefined && isValid(schema, one.value));
+    const usable = good ?? made.find((one) => !('error' in one));
+    if (usable) return usable.value;
+    throw made[0]?.error;
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);
     throw new TypeError(`cannot generate a value for ${what} (${found}); give one in "requests"`, { cause: error });
   }
 }
 
+function attemptValue(make: () => unknown): { readonly value?: unknown; readonly error?: unknown } {
+  try {
+    return { value: make() };
+  } catch (error) {
+    return { error };
+  }
+}
+
 function texts(values: unknown): Record<string, string> {
-  return isObject(values) ? Object.fromEntries(Object.entries(values).map(([name, one]) => [name, String(one)])) : {};
-}
-
-/** A JSON Schema. */
-type Schema = Readonly<Record<string, unknown>>;
-
-/** Deeper schemas are taken to require themselves. */
-const MAX_DEPTH = 24;
-
-const FORMATS: Readonly<Record<string, string>> = {
-  date: '2026-01-01',
-  'date-time': '2026-01-01T12:00:00Z',
-  time: '12:00:00Z',
-  duration: 'PT1H',
-  email: 'sample@example.com',
-  hostname: 'sample.example.com',
-  ipv4: '192.0.2.1',
-  ipv6: '2001:db8::1',
-  uri: 'https://example.com/sample',
-  'uri-reference': '/sample',
-  uuid: '00000000-0000-4000-8000-000000000001',
-};
-
-/** Tried for a pattern after the formats: ids, a time of the day, a color, a phone number, a version, runs of one character. */
-const TEXTS = [
-  ...['sample', 'sample-1', 'sample_1', 'a1', 'A1', '12:00', '#000000', '+441632960000', '1.0.0'],
-  ...Object.values(FORMATS),
-  ...['a', 'A', '1', '0'].flatMap((letter) => Array.from({ length: 40 }, (_, index) => letter.repeat(index + 1))),
-];
-
-/**
- * Generates a small value that a schema allows, the same on every call: its example, default, constant or first choice,
- * else only what is required.
- *
- * @throws TypeError when it finds none
- */
-function sampleOf(document: object, schema: unknown, depth = 0): unknown {
-  const given = merge(document, schema, depth);
-  const { example, examples, default: fallback, const: constant, enum: choices } = given;
-  const named = [example, list(examples)[0], fallback, constant, list(choices)[0]].find((value) => value !== undefined);
-  if (named !== undefined) return named;
-  const sample = (inner: unknown): unknown => sampleOf(document, inner, depth + 1);
-  switch (typeOf(given)) {
-    case 'object':
-      return sampleObject(given, sample);
-    case 'array':
-      return Array.from({ length: number(given['minItems'], 0) }, () => sample(given['items']));
-    case 'integer':
-    case 'number':
-      return sampleNumber(given);
-    case 'boolean':
-      return true;
-    case 'null':
-      return null;
-    default:
-      return sampleText(given);
-  }
-}
-
-/** Follows references, and merges `allOf` and the first alternatives of `oneOf` and `anyOf` into one schema. */
-function merge(document: object, schema: unknown, depth: number): Schema {
-  if (depth > MAX_DEPTH) throw new TypeError('a schema that requires itself');
-  const { allOf, oneOf, anyOf, ...own } = record(dereference(document, schema));
-  const parts = [...list(allOf), ...list(oneOf).slice(0, 1), ...list(anyOf).slice(0, 1)];
-  return parts
-    .map((part) => merge(document, part, depth + 1))
-    .reduce(
-      (merged, part) => ({
-        ...part,
-        ...merged,
-        properties: { ...record(part['properties']), ...record(merged['properties']) },
-        required: [...list(part['required']), ...list(merged['required'])],
-      }),
-      own,
-    );
-}
-
-function typeOf({ type, properties, items }: Schema): unknown {
-  const types = [type].flat();
-  const named = types.find((one) => one !== 'null') ?? types[0];
-  if (named !== undefined) return named;
-  if (Object.keys(record(properties)).length > 0) return 'object';
-  return items === undefined ? undefined : 'array';
-}
-
-function sampleObject({ properties, required, minProperties }: Schema, sample: (schema: unknown) => unknown): object {
-  const known = record(properties);
-  const names = new Set(list(required).map(String));
-  for (const name of Object.keys(known)) {
-    if (names.size < number(minProperties, 0)) names.add(name);
-  }
-  return Object.fromEntries([...names].map((name) => [name, sample(known[name])]));
-}
-
-function sampleNumber({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf }: Schema): number {
-  const step = number(multipleOf, type === 'integer' ? 1 : 0.5);
-  const low = Math.max(number(minimum, -Infinity), number(exclusiveMinimum, -Infinity) + step);
-  const high = Math.min(number(maximum, Infinity), number(exclusiveMaximum, Infinity) - step);
-  const start = Math.min(Math.max(step, low), high);
-  const up = Math.ceil(start / step) * step;
-  return up <= high ? up : Math.floor(start / step) * step;
-}
-
-function sampleText({ format, pattern, minLength, maxLength }: Schema): string {
-  const [shortest, longest] = [number(minLength, 0), number(maxLength, Infinity)];
-  const known = typeof format === 'string' ? FORMATS[format] : undefined;
-  const padded = 'sample'.padEnd(shortest, 'a').slice(0, longest);
-  if (typeof pattern !== 'string') return known ?? padded;
-  const expression = new RegExp(pattern, 'u');
-  const fits = (text: string): boolean => expression.test(text) && text.length >= shortest && text.length <= longest;
-  const found = [known ?? padded, padded, ...TEXTS].find(fits);
-  if (found === undefined) throw new TypeError(`no known string matches the pattern ${pattern}`);
-  return found;
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
-}
-
-function record(value: unknown): Schema {
-  return isObject(value) ? value : {};
-}
-
-function number(value: unknown, fallback: number): number {
-  return typeof value === 'number' ? value : fallback;
+  if (!isObject(values)) return {};
+  const textOf = (one: unknown): string =>
+    typeof one === 'object' && one !== null ? JSON.stringify(one) : String(one);
+  return Object.fromEntries(Object.entries(values).map(([name, one]) => [name, textOf(one)]));
 }

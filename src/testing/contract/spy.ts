@@ -22,8 +22,11 @@ type Handler = (req: IncomingMessage, res: unknown, next: (error?: unknown) => v
 /** One run of a last handler. */
 interface Run {
   readonly handler: Handler;
-  /** Whether it threw, or called `next()` with an error, before there was a response: then the response is its own. */
-  hasFailed: boolean;
+  /**
+   * Whether it threw, or called `next()` with an error, before there was a response: then the response is its own. One
+   * that calls `next()` before that prepares a request, as middleware does.
+   */
+  isOver: boolean;
 }
 
 interface Recording extends Trace {
@@ -72,14 +75,16 @@ function createSpy(app: object) {
       });
   }
 
-  function last(handler: Handler, { ran, runs, res: response }: Recording): Handler {
-    const run: Run = { handler, hasFailed: false };
-    const fail = (): void => void (run.hasFailed ||= !response.headersSent);
+  function last(handler: Handler, recording: Recording): Handler {
+    const { ran, runs, res: response } = recording;
+    const run: Run = { handler, isOver: false };
+    const fail = (): void => void (run.isOver ||= !response.headersSent);
     ran.add(handler);
     runs.push(run);
     return (req, res, next) => {
       function callNext(error?: unknown): void {
-        if (isError(error)) fail();
+        if (!response.headersSent && !isError(error)) recording.passed.push(nameOf(handler));
+        fail();
         // What responds after it is another function, unless it is told of an error.
         running.run(isError(error) ? run : undefined, next, error);
       }
@@ -126,7 +131,7 @@ function createSpy(app: object) {
       const recording: Recording = {
         ...{ runs, res, passed: [], ran: new Set() },
         allowed: new Set<unknown>([...PARSERS, ...beforeGuard]),
-        reached: () => runs.filter((run) => !run.hasFailed && writer !== run).map(({ handler }) => nameOf(handler)),
+        reached: () => runs.filter((run) => !run.isOver && writer !== run).map(({ handler }) => nameOf(handler)),
       };
       recordings.set(request, recording);
       return recording;

@@ -15,6 +15,8 @@ export interface Exchange {
   readonly request: ApiRequest;
   readonly response: ApiResponse;
   readonly trace: Trace;
+  /** Describes the token of the request: `a token without scopes`. */
+  readonly caller?: string | undefined;
 }
 
 /** The API under test. */
@@ -28,13 +30,16 @@ export interface Target {
 const IDLE_MS = 250;
 
 /** Targets a server by its URL: only its responses can be seen. */
-export function urlTarget(url: URL): Target {
-  const send = httpClient(url);
+export function urlTarget(url: URL, headers: ContractSettings['headers']): Target {
+  const send = httpClient(url, headers);
   return { call: async (request) => ({ request, response: await send(request), trace: NO_TRACE }), stop: () => {} };
 }
 
 /** Targets an app: its server on 127.0.0.1 stops after the last request, and does not keep the process alive. */
-export function appTarget(app: RequestListener, beforeGuard: ContractSettings['beforeGuard']): Target {
+export function appTarget(
+  app: RequestListener,
+  { beforeGuard, headers }: Pick<ContractSettings, 'beforeGuard' | 'headers'>,
+): Target {
   const spy = spyOnHandlers(app);
   const traces = new Map<number | undefined, Trace>();
   let listening: ReturnType<typeof start> | undefined;
@@ -50,7 +55,7 @@ export function appTarget(app: RequestListener, beforeGuard: ContractSettings['b
     server.on('connection', (socket) => socket.unref());
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.unref().address() as AddressInfo;
-    return { server, send: httpClient(new URL(`http://127.0.0.1:${port}`)) };
+    return { server, send: httpClient(new URL(`http://127.0.0.1:${port}`), headers) };
   }
 
   function stop(): void {
@@ -102,7 +107,7 @@ const TIMEOUT_MS = 10_000;
 const BODY_MS = 2_000;
 
 /** Makes a client with keep-alive connections that do not keep the process alive. */
-function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> {
+function httpClient(origin: URL, common: ContractSettings['headers']): (request: ApiRequest) => Promise<ApiResponse> {
   const [agent, open] =
     origin.protocol === 'https:'
       ? [new SecureAgent({ keepAlive: true }), requestHttps]
@@ -112,7 +117,7 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
       // The path goes as it is: a URL object would remove its dot segments.
-      const options = { agent, method, path, headers: { ...headers, ...length }, timeout: TIMEOUT_MS };
+      const options = { agent, method, path, headers: { ...common, ...headers, ...length }, timeout: TIMEOUT_MS };
       const request = open(origin, options, (response) => {
         let text = '';
         const { localPort } = response.socket;

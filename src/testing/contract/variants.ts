@@ -10,6 +10,8 @@ export interface Variant {
   readonly change: (request: ApiRequest) => ApiRequest;
   /** What it puts together: sent one by one where all of them at once are open. */
   readonly parts?: readonly Variant[];
+  /** Whether another operation, or a page for anybody, may respond to it. */
+  readonly isElsewhere?: boolean | undefined;
 }
 
 /** What the rules are applied to. */
@@ -156,7 +158,8 @@ const TRUSTED_HEADERS: readonly (readonly [names: string, value: Header[1]])[] =
 ];
 
 const OVERRIDES = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'];
-const ALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'PROPFIND', 'COPY', 'TRACE', 'OPTIONS'];
+/** Those that change something are another case. */
+const READS = ['HEAD', 'GET', 'OPTIONS', 'QUERY', 'PROPFIND', 'COPY', 'TRACE'];
 
 /** Places for a good token where none belongs (RFC 6750 section 2; RFC 9700 section 4.3.2). */
 const PLACES: readonly (readonly [quick: boolean, what: string, put: Put, names: string])[] = [
@@ -213,16 +216,16 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
         .map((spelling) => {
           const separator = spelling.includes('?') ? '&' : '?';
           const other = query === undefined ? spelling : spelling + separator + query;
-          return { name: `as ${other}`, change: (request) => ({ ...request, target: other }) };
+          return { name: `as ${other}`, isElsewhere: true, change: (request) => ({ ...request, target: other }) };
         });
     },
   },
   method: {
     name: 'to another method',
     variants({ operation: { method }, methods, isFull }) {
-      const others = ALL_METHODS.filter((one) => one !== method && !methods.includes(one));
+      const others = READS.filter((one) => one !== method && !methods.includes(one));
       const carriers = isFull ? ['POST', 'GET', 'PUT', 'OPTIONS'] : ['POST'];
-      return [
+      const variants = [
         ...(isFull ? others : others.slice(0, 2)).map((other) => ({
           name: `by ${other}`,
           change: (request: ApiRequest) => ({ ...request, method: other }),
@@ -241,6 +244,7 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
         ),
         ...(method === 'GET' || method === 'POST' ? [] : overriddenInBody(method)),
       ];
+      return variants.map((one) => ({ ...one, isElsewhere: true }));
     },
   },
   header: {
@@ -252,11 +256,11 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
       });
       const toHeaders = (names: string, value: Header[1]) => names.split(' ').map((name): Header => [name, value]);
       const routing = ROUTING_HEADERS.filter(([quick]) => quick || subject.isFull);
-      const groups = [
-        ...routing.map(([, ...row]) => toHeaders(...row)),
-        ...inGroups(TRUSTED_HEADERS.flatMap((row) => toHeaders(...row))),
+      const trusted = inGroups(TRUSTED_HEADERS.flatMap((row) => toHeaders(...row)));
+      return [
+        ...routing.map(([, ...row]) => ({ ...together(toHeaders(...row).map(toVariant)), isElsewhere: true })),
+        ...trusted.map((some) => together(some.map(toVariant))),
       ];
-      return groups.map((some) => together(some.map(toVariant)));
     },
   },
   variant: {

@@ -1,8 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as jsYaml from 'js-yaml';
-import { isObject, ownValue, requirePackages } from 'tillgate/internal';
+import { isObject, ownValue } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
+import { bundle, dereference } from './references';
+
+export { dereference, nodeAt, toFragment } from './references';
 
 /** The part of an OpenAPI 3 document that Tillgate reads. */
 export interface ContractDocument {
@@ -10,24 +13,24 @@ export interface ContractDocument {
   readonly servers?: readonly Server[];
   readonly security?: Security;
   readonly paths: Readonly<Record<string, PathItem>>;
-  readonly components?: {
-    readonly securitySchemes?: Readonly<
-      Record<
-        string,
-        {
-          readonly type: string;
-          /** Of type `http`: `bearer`, `basic`. */
-          readonly scheme?: string;
-          readonly flows?: Readonly<Record<string, { readonly scopes?: Readonly<Record<string, string>> }>>;
-        }
-      >
-    >;
-  };
+  readonly components?: { readonly securitySchemes?: Readonly<Record<string, SecurityScheme>> };
+}
+
+interface SecurityScheme {
+  readonly type: string;
+  /** Of type `http`: `bearer`, `basic`. */
+  readonly scheme?: string;
+  /** Of type `apiKey`. */
+  readonly in?: string;
+  readonly name?: string;
+  readonly flows?: Readonly<Record<string, { readonly scopes?: Readonly<Record<string, string>> }>>;
 }
 
 /** The operations of one path. */
 interface PathItem extends Readonly<Partial<Record<(typeof METHODS)[number], DocumentOperation>>> {
   readonly $ref?: string;
+  /** Methods that have no field of their own (OpenAPI 3.2). */
+  readonly additionalOperations?: Readonly<Record<string, DocumentOperation>>;
   readonly servers?: readonly Server[];
   readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
 }
@@ -46,11 +49,15 @@ interface DocumentOperation {
 }
 
 /** One parameter. */
-interface Parameter {
+export interface Parameter {
   readonly name: string;
   readonly in: string;
   readonly required?: boolean;
   readonly schema?: object;
+  readonly content?: Readonly<Record<string, object>>;
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: boolean;
 }
 
 /** Alternatives: the scopes of each required scheme. */
@@ -61,7 +68,7 @@ interface Server {
   readonly variables?: Readonly<Record<string, { readonly default: string }>>;
 }
 
-const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query'] as const;
 
 /** Sets of scopes, each of which is sufficient. No set: nothing is required. An empty set: any token. */
 export type Alternatives = readonly (readonly string[])[];
@@ -75,8 +82,13 @@ export interface LocatedOperation {
   /** Those of the path and of the operation. */
   readonly parameters: readonly Parameter[];
   readonly security: Alternatives;
-  /** `anybody`: no token needed; `token`: as `security` says; `other`: a scheme that Tillgate cannot check, such as a key. */
-  readonly access: 'anybody' | 'token' | 'other';
+  /**
+   * `anybody`: no token needed; `token`: as `security` says; `other`: a scheme that Tillgate cannot check, such as a key;
+   * `elsewhere`: at servers of its own.
+   */
+  readonly access: 'anybody' | 'token' | 'other' | 'elsewhere';
+  /** What a request needs beside its token: `header X-Api-Key`. */
+  readonly alsoNeeds: readonly string[];
 }
 
 /** The name of an operation or route: `GET /orders/{id}`. */
@@ -93,22 +105,36 @@ export function operationsOf(document: ContractDocument): readonly LocatedOperat
  * Lists the operations of this API, without those that have `servers` of their own.
  *
  * @param basePath - prefix of every path of the document
- * @throws TypeError when a path refers to another file
  */
 export function allOperations(document: ContractDocument, basePath = ''): readonly LocatedOperation[] {
-  return Object.entries(document.paths).flatMap(([path, item]) => {
-    if (item.$ref !== undefined) throw new TypeError(`${path}: refers to ${item.$ref}; bundle the document first`);
-    return METHODS.flatMap((method) => {
-      const operation = item[method];
-      if (!operation || (operation.servers ?? item.servers)) return [];
-      return [locate(document, basePath + path, item, method, operation)];
-    });
+  return everyOperation(document, basePath).filter(({ access }) => access !== 'elsewhere');
+}
+
+/** Lists all operations of a document. */
+export function everyOperation(document: ContractDocument, basePath = ''): readonly LocatedOperation[] {
+  return Object.entries(document.paths ?? {}).flatMap(([path, given]) => {
+    const item = pathItemOf(document, given);
+    if (!path.startsWith('/') || !item) return [];
+    const methods = METHODS.map((method) => [method, item[method]] as const);
+    return [...methods, ...Object.entries(record(item.additionalOperations))].flatMap(([method, operation]) =>
+      isObject(operation) ? [locate(document, basePath + path, item, method, operation as DocumentOperation)] : [],
+    );
   });
+}
+
+/** A path item may refer to another one, and replace members of it. */
+function pathItemOf(document: ContractDocument, given: unknown): PathItem | undefined {
+  const target = dereference(document, given);
+  return isObject(target) && isObject(given) ? { ...target, ...given } : undefined;
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
 }
 
 /** Prefix of every path of the document: the path of its first server, without a slash at the end. */
 export function basePathOf({ servers }: ContractDocument): string {
-  const [{ url, variables = {} } = { url: '/' }] = servers ?? [];
+  const [{ url = '/', variables = {} } = { url: '/' }] = servers ?? [];
   const filled = url.replace(/\{([^}]+)\}/g, (_, name: string) => variables[name]?.default ?? '');
   const { pathname } = new URL(filled, 'http://localhost');
   return pathname.replace(/\/+$/, '');
@@ -116,9 +142,9 @@ export function basePathOf({ servers }: ContractDocument): string {
 
 /** The scopes that the document declares. */
 export function declaredScopes(document: ContractDocument): readonly string[] {
-  const schemes = Object.values(document.components?.securitySchemes ?? {});
-  const flows = schemes.flatMap((scheme) => Object.values(scheme.flows ?? {}));
-  return [...new Set(flows.flatMap(({ scopes }) => Object.keys(scopes ?? {})))];
+  const names = Object.keys(document.components?.securitySchemes ?? {});
+  const flows = names.flatMap((name) => Object.values(schemeOf(document, name)?.flows ?? {}));
+  return [...new Set(flows.flatMap((flow) => Object.keys(record(flow?.scopes))))];
 }
 
 /** Every scope that the document declares or requires, sorted. */
@@ -134,7 +160,10 @@ function locate(
   method: string,
   operation: DocumentOperation,
 ): LocatedOperation {
-  const security = operation.security ?? document.security ?? [];
+  const security = readSecurity(operation.security) ?? readSecurity(document.security) ?? [];
+  const usable = usableOf(document, security);
+  const servers = operation.servers ?? item.servers;
+  const isElsewhere = servers?.length && JSON.stringify(servers) !== JSON.stringify(document.servers);
   return {
     method: method.toUpperCase(),
     path,
@@ -143,21 +172,52 @@ function locate(
       const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])];
       return parameters.map((parameter) => resolve(document, parameter));
     },
-    security: security.map((requirement) => Object.values(requirement).flat()),
-    access: accessOf(document, security),
+    security: usable.map((requirement) =>
+      Object.entries(requirement).flatMap(([name, scopes]) => (takesTokens(document, name) ? (scopes ?? []) : [])),
+    ),
+    access: isElsewhere ? 'elsewhere' : accessOf(security, usable),
+    alsoNeeds: usable.slice(0, 1).flatMap((requirement) =>
+      Object.keys(requirement)
+        .filter((name) => !takesTokens(document, name))
+        .map((name) => describeScheme(name, schemeOf(document, name))),
+    ),
   };
 }
 
-function accessOf(document: ContractDocument, security: Security): LocatedOperation['access'] {
-  const alternatives = security.map((requirement) => Object.keys(requirement));
-  if (alternatives.length === 0 || alternatives.some((names) => names.length === 0)) return 'anybody';
-  return alternatives.every((names) => names.some((name) => takesTokens(document, name))) ? 'token' : 'other';
+/** Entries that are not objects say nothing: they open no operation. */
+function readSecurity(given: unknown): Security | undefined {
+  if (!Array.isArray(given)) return undefined;
+  const requirements = given.filter(isObject);
+  return given.length > 0 && requirements.length === 0 ? undefined : (requirements as Security);
+}
+
+/** Alternatives that a bearer token meets alone, else those that it meets along with something else, such as a key. */
+function usableOf(document: ContractDocument, security: Security): Security {
+  const takes = (name: string): boolean => takesTokens(document, name);
+  const alone = security.filter((requirement) => Object.keys(requirement).every(takes));
+  return alone.length > 0 ? alone : security.filter((requirement) => Object.keys(requirement).some(takes));
+}
+
+function accessOf(security: Security, usable: Security): LocatedOperation['access'] {
+  if (security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0)) return 'anybody';
+  return usable.length > 0 ? 'token' : 'other';
+}
+
+function schemeOf(document: ContractDocument, name: string): SecurityScheme | undefined {
+  const found = dereference(document, ownValue(document.components?.securitySchemes, name));
+  return isObject(found) ? (found as unknown as SecurityScheme) : undefined;
 }
 
 /** Whether a scheme takes bearer tokens; an undeclared one counts, so that its operations are checked. */
-function takesTokens({ components }: ContractDocument, name: string): boolean {
-  const { type, scheme } = components?.securitySchemes?.[name] ?? { type: 'oauth2' };
+function takesTokens(document: ContractDocument, name: string): boolean {
+  const { type, scheme, in: place, name: header } = schemeOf(document, name) ?? { type: 'oauth2' };
+  // A bearer token that is documented as a key.
+  if (type === 'apiKey') return place === 'header' && header?.toLowerCase() === 'authorization';
   return type === 'oauth2' || type === 'openIdConnect' || (type === 'http' && scheme?.toLowerCase() === 'bearer');
+}
+
+function describeScheme(key: string, scheme: SecurityScheme | undefined): string {
+  return scheme?.type === 'apiKey' ? `${scheme.in} ${scheme.name}` : `${key} (${scheme?.type})`;
 }
 
 function resolve(document: ContractDocument, parameter: Parameter | { readonly $ref: string }): Parameter {
@@ -167,61 +227,9 @@ function resolve(document: ContractDocument, parameter: Parameter | { readonly $
   return target as unknown as Parameter;
 }
 
-/** A node of a document: the path of names that leads to it, and its value. */
-interface DocumentNode {
-  readonly names: readonly string[];
-  readonly value: unknown;
-}
-
-/** Longer chains of references are taken for circles. */
-const LONGEST_CHAIN = 32;
-
-/**
- * Finds the node at a path, following every `$ref` on the way (RFC 6901); a missing node has the value `undefined`.
- *
- * @throws TypeError when a reference leads to another file, or in a circle
- */
-export function nodeAt(document: object, names: readonly string[]): DocumentNode {
-  const root: DocumentNode = { names: [], value: document };
-  return names.reduce((node, name) => followReferences(document, member(node, name)), root);
-}
-
-/**
- * Follows the `$ref` of a value, and those that it leads to.
- *
- * @throws TypeError when a reference leads to another file, or in a circle
- */
-export function dereference(document: object, value: unknown): unknown {
-  return followReferences(document, { names: [], value }).value;
-}
-
-function followReferences(document: object, start: DocumentNode): DocumentNode {
-  let node = start;
-  for (let length = 0; isObject(node.value) && typeof node.value['$ref'] === 'string'; length += 1) {
-    const reference = node.value['$ref'];
-    if (!reference.startsWith('#/')) {
-      throw new TypeError(`${reference}: leads to another file; bundle the document first`);
-    }
-    if (length === LONGEST_CHAIN) throw new TypeError(`${reference}: leads in a circle`);
-    const names = decodeURIComponent(reference.slice(2)).split('/');
-    const root: DocumentNode = { names: [], value: document };
-    node = names.map((name) => name.replace(/~1/g, '/').replace(/~0/g, '~')).reduce(member, root);
-  }
-  return node;
-}
-
-function member({ names, value }: DocumentNode, name: string): DocumentNode {
-  return { names: [...names, name], value: ownValue(value, name) };
-}
-
 /** Makes a test for paths to skip: as they are written, or `/docs/*` for everything below. */
 export function ignoredPaths(patterns: readonly string[]): (path: string) => boolean {
   return (path) => patterns.some((one) => one === path || (one.endsWith('/*') && path.startsWith(one.slice(0, -1))));
-}
-
-/** A URI fragment for a node of a document: names escaped by RFC 6901 section 3, then percent-encoded (section 6). */
-export function toFragment(names: readonly string[]): string {
-  return names.map((name) => `/${encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'))}`).join('');
 }
 
 /** A comparable form, `a and b` or `a or b`, without alternatives that another one makes redundant; `` for no scope. */
@@ -272,23 +280,31 @@ function parsedContract(): object | undefined {
  */
 export function loadDocument(source: string | object, version = '3'): ContractDocument {
   if (typeof source !== 'string') return requireDocument(source, 'the document', version);
-  return requireDocument(parseYaml(source), source, version);
+  return requireDocument(bundle(source, parseYaml), source, version);
 }
 
 function requireDocument(document: unknown, name: string, version: string): ContractDocument {
   if (isContract(document, version)) return document;
   const member = `openapi: ${version}${version.includes('.') ? '.x' : '.x.y'}`;
-  throw new ConfigurationError([`${name}: expected an OpenAPI ${version} document with "${member}" and "paths"`]);
+  const isSwagger = isObject(document) && 'swagger' in document;
+  const hint = isSwagger ? '; convert Swagger 2 with npx swagger2openapi' : '';
+  throw new ConfigurationError([
+    `${name}: expected an OpenAPI ${version} document with "${member}" and "paths"${hint}`,
+  ]);
 }
 
-/** An optional peer, loaded when the first document is read. */
+/** Loaded when the first document is read. */
 function yaml(): typeof jsYaml {
-  requirePackages('reading an OpenAPI document', ['js-yaml']);
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
   return require('js-yaml') as typeof jsYaml;
 }
 
-function parseYaml(file: string): unknown {
+/**
+ * Reads a YAML or JSON file.
+ *
+ * @throws ConfigurationError when it cannot be read
+ */
+export function parseYaml(file: string): unknown {
   try {
     const text = readFileSync(file, 'utf8');
     return text.trim() === '' ? undefined : yaml().load(text);
@@ -298,8 +314,10 @@ function parseYaml(file: string): unknown {
 }
 
 function isContract(document: unknown, version: string): document is ContractDocument {
-  const { openapi, paths } = (document ?? {}) as Partial<Record<keyof ContractDocument, unknown>>;
-  return (
-    typeof openapi === 'string' && openapi.startsWith(`${version}.`) && typeof paths === 'object' && paths !== null
-  );
+  if (!isObject(document)) return false;
+  const { openapi, paths, webhooks, components } = document;
+  if (typeof openapi !== 'string' || !openapi.startsWith(`${version}.`)) return false;
+  // Since 3.1 a document may have webhooks or components only.
+  const isPart = paths === undefined && !openapi.startsWith('3.0.') && (webhooks ?? components) !== undefined;
+  return isObject(paths) || isPart;
 }

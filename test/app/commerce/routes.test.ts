@@ -4,7 +4,7 @@ import { RESOURCES, routes, SCOPES } from '../../../src/app/commerce/resources';
 import { requireScope } from '../../../src/gate';
 import { commerceApp, routeOf, contract } from './commerce-app';
 import { NOW_MS } from '../../support/issuer';
-import { schemaValidators } from '../../../src/testing/contract/responses';
+import { schemaValidators } from '../../../src/testing/contract/schemas';
 
 describe('the table of resources', () => {
   it('has the 15 resources of the design', () => {
@@ -271,6 +271,6 @@ describe('the total of an order', () => {
     const body = { location_id: 'loc_0001', channel: 'web', lines: [line, line] };
     const { body: order } = await commerceApp().as('orders:write').post('/v1/orders', body);
     expect(order.total).toEqual(gbp(199_800_000_000));
-    expect(schemaValidators(contract)(['components', 'schemas', 'Order'])(order)).toBeUndefined();
+    expect(schemaValidators(contract).problemOf(['components', 'schemas', 'Order'], order)).toBeUndefined();
   });
 });
