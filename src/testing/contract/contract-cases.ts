@@ -89,13 +89,15 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
     : cases;
   const untestable = operations.flatMap(describeUntestable);
   const security = securityNotices(document, operations);
-  const reported = contexts.map((one) => ({ ...one, isPublic: one.operation.access === 'anybody' }));
-  return Object.assign(chosen, { report: () => contractReport(reported, untestable, security) });
+  const reported = contexts.map((one) => ({ ...one, isPublic: one.operation.isPublic }));
+  const elsewhere = operations.filter((one) => one.access === 'elsewhere' && one.isPublic).map(nameOf);
+  return Object.assign(chosen, { report: () => contractReport(reported, { untestable, elsewhere, security }) });
 }
 
 function describeUntestable(operation: LocatedOperation): readonly string[] {
-  const { access } = operation;
-  if (access === 'elsewhere') return [`${nameOf(operation)}: it has servers of its own; test it there, with "url"`];
+  const { access, isPublic } = operation;
+  if (access === 'elsewhere' && security.length > 0)
+    return [`${nameOf(operation)}: it has servers of its own; test it there, with "url"`];
   if (access !== 'other') return [];
   return [`${nameOf(operation)}: no requirement of its security is met by a bearer token; test it by hand`];
 }

@@ -68,12 +68,18 @@ interface Reported {
   readonly findings: Findings;
 }
 
-/** Sums up what the cases have tested. `untestable`: operations without cases, with the reason. */
+/** Sums up what the cases have tested. */
 export function contractReport(
   operations: readonly Reported[],
-  untestable: readonly string[],
-  security: readonly string[] = [],
+  others: {
+    /** Operations without cases, with the reason. */
+    readonly untestable: readonly string[];
+    /** Public ones of other servers. */
+    readonly elsewhere: readonly string[];
+    readonly security: readonly string[];
+  },
 ): ContractReport {
+  const { untestable, elsewhere, security } = others;
   const guarded = operations.filter(({ isPublic }) => !isPublic);
   const tested = guarded.filter((one) => whyNotTested(one) === undefined).map(({ name }) => name);
   const open = operations.filter(({ isPublic }) => isPublic).map(({ name }) => name);
@@ -92,7 +98,13 @@ export function contractReport(
   );
   const limited = operations.filter(({ findings }) => findings.wasLimited).map(({ name }) => name);
   const report = {
-    ...{ tested, public: open, notTested, responsesNotSeen, documentation: operations.flatMap(describeDifferences) },
+    ...{
+      tested,
+      public: [...open, ...elsewhere],
+      notTested,
+      responsesNotSeen,
+      documentation: operations.flatMap(describeDifferences),
+    },
     ...{ refusals: describeHabits(operations), beforeGuard, security, limited },
   };
   const toString = (): string =>

@@ -89,6 +89,8 @@ export interface LocatedOperation {
   readonly access: 'anybody' | 'token' | 'other' | 'elsewhere';
   /** What a request needs beside its token: `header X-Api-Key`. */
   readonly alsoNeeds: readonly string[];
+  /** Whether anybody may call it, wherever it is. */
+  readonly isPublic: boolean;
 }
 
 /** The name of an operation or route: `GET /orders/{id}`. */
@@ -176,6 +178,7 @@ function locate(
       Object.entries(requirement).flatMap(([name, scopes]) => (takesTokens(document, name) ? (scopes ?? []) : [])),
     ),
     access: isElsewhere ? 'elsewhere' : accessOf(security, usable),
+    isPublic: accessOf(security, usable) === 'anybody',
     alsoNeeds: usable.slice(0, 1).flatMap((requirement) =>
       Object.keys(requirement)
         .filter((name) => !takesTokens(document, name))

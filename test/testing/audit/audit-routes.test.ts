@@ -191,7 +191,7 @@ describe('the document of auditRoutes()', () => {
   it('must be bundled', () => {
     const contract = { openapi: '3.1.0', paths: { '/orders': { $ref: './orders.yaml' } } };
     expect(() => auditRoutes(express(), contract)).toThrow(
-      '/orders: refers to ./orders.yaml; bundle the document first',
+      './orders.yaml: leads to another file; bundle the document first',
     );
   });
 
