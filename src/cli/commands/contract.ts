@@ -47,6 +47,7 @@ export async function contract(context: CommandContext, options: CommandOptions)
     const cases = casesOf({ ...given, url: url.href, openapi, issuer });
     await untilUp(url, waitSeconds);
     const failures = await runAll(cases, { io, url, known, issuer, openapi });
+    showProgress(io.stderr, '');
     const listed = cases.map(({ name, class: what }) => ({ name, class: what }));
     const result: Result = { url: url.href, openapi, cases: listed, failures, report: cases.report() };
     for (const [format, file] of reports) writeFileSync(file, `${FORMATS[format]?.(result) ?? ''}\n`);
@@ -58,8 +59,14 @@ export async function contract(context: CommandContext, options: CommandOptions)
     write(io.stderr, `${openapi}: ${notTested.length} operations were not tested: ${hint}`);
     return EXIT.usage;
   } finally {
+    showProgress(io.stderr, '');
     await issuer.close();
   }
+}
+
+/** Rewrites the last line of a terminal. */
+function showProgress(stderr: CommandContext['io']['stderr'], text: string): void {
+  if (stderr.isTTY) stderr.write(`\r\x1b[K${text}`);
 }
 
 /** Runs the cases one after the other, and says now and then how far it is. */
@@ -77,6 +84,8 @@ async function runAll(
   const failures: Failure[] = [];
   let toldMs = performance.now();
   for (const [index, one] of cases.entries()) {
+    const progress = `${index + 1} of ${cases.length} cases, ${failures.length} red`;
+    showProgress(run.io.stderr, progress);
     let failure = await runCase(one, lines, run.known, run.url);
     // A server that started before this issuer tries again to get its keys.
     for (let tries = 0; one.class === undefined && isOfKeys(failure) && tries < KEY_TRIES; tries++) {
@@ -85,9 +94,9 @@ async function runAll(
     }
     if (failure && one.class === undefined) throw new CliError(explainDistrust(failure, run.issuer), EXIT.usage);
     if (failure) failures.push(failure);
-    if (performance.now() - toldMs < PROGRESS_MS) continue;
+    if (run.io.stderr.isTTY || performance.now() - toldMs < PROGRESS_MS) continue;
     toldMs = performance.now();
-    write(run.io.stderr, `${index + 1} of ${cases.length} cases, ${failures.length} red`);
+    write(run.io.stderr, progress);
   }
   return failures;
 }
