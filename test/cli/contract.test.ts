@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -86,26 +86,35 @@ describe('tillgate contract', () => {
     expect(stdout.replace(/\u001b\[\d+m/g, '')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
   });
 
-  it('writes reports, and takes one of them as a baseline', async () => {
-    const [json, junit, sarif] = ['r.json', 'r.xml', 'r.sarif'].map((name) => join(scene.dataDir, name));
+  it('takes what --json has printed as a baseline', async () => {
+    const baseline = join(scene.dataDir, 'baseline.json');
     const only = ['--url', url, '--class', 'header', '--depth', 'quick'];
-    const first = await contract(...only, '--report', `json=${json},junit=${junit},sarif=${sarif}`);
+    const first = await contract(...only, '--json');
     expect(first.exitCode).toBe(1);
-    expect(readFileSync(String(junit), 'utf8')).toContain('tests="5" failures="2"');
-    expect(readFileSync(String(junit), 'utf8')).toContain('<property name="tested" value="2"/>');
-    const { runs } = JSON.parse(readFileSync(String(sarif), 'utf8')) as {
-      runs: [{ results: unknown[]; properties: unknown }];
-    };
-    expect(runs[0].properties).toEqual({ tested: 2, public: 0, notTested: 0 });
-    expect(runs[0].results).toMatchObject([
-      { ruleId: 'header', locations: [{ physicalLocation: { region: { startLine: 4 } } }] },
-      { ruleId: 'header', locations: [{ physicalLocation: { region: { startLine: 8 } } }] },
-    ]);
-    const second = await contract(...only, '--baseline', String(json));
+    expect(JSON.parse(first.stdout)).toMatchObject({
+      failures: [{ line: 4 }, { line: 8 }],
+      report: { tested: ['GET /orders', 'GET /menus'], public: [], notTested: [] },
+    });
+    writeFileSync(baseline, first.stdout);
+    const second = await contract(...only, '--baseline', baseline);
     expect(second).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(/^5 cases, 0 red of 0 causes, 2 known by the baseline\n2 operations tested, /m),
     });
+  });
+
+  it('rewrites one line of a terminal while it runs, and takes it away before the result', async () => {
+    const terminal = cliScene({ isTerminal: true });
+    const only = ['--url', url, '--class', 'header', '--depth', 'quick'];
+    const { stderr } = await terminal.run('contract', '--openapi', openapi, '--issuer-port', '0', ...only);
+    const [, ...lines] = stderr.split('\r\u001b[K');
+    expect(lines.slice(0, 4)).toEqual([
+      '1 of 5 cases, 0 red',
+      '2 of 5 cases, 0 red',
+      '3 of 5 cases, 0 red',
+      '4 of 5 cases, 1 red',
+    ]);
+    expect(lines.at(-1)).toBe('');
   });
 
   it('prints one JSON document on request', async () => {
@@ -122,8 +131,11 @@ describe('tillgate contract', () => {
       '--depth: got "deep", expected quick or full',
     ],
     ['one owner', ['--url', 'http://a', '--owner', 'till-7'], '--owner: got "till-7", expected two client ids'],
-    ['an unknown report', ['--url', 'http://a', '--report', 'html=x'], '--report: got "html=x", expected junit=FILE'],
-    ['no baseline', ['--url', 'http://a', '--baseline', '/nowhere'], '--baseline: /nowhere is no report'],
+    [
+      'no baseline',
+      ['--url', 'http://a', '--baseline', '/nowhere'],
+      '--baseline: /nowhere is not what contract --json has printed',
+    ],
     ['no document', ['--url', 'http://a', '--openapi', '/nowhere.yaml'], '/nowhere.yaml: cannot be read'],
     [
       'a server that is down',

@@ -1,6 +1,5 @@
 import { escapeUnsafe } from 'tillgate/internal';
 import type { CaseClass, ContractReport } from '@tillgate/testing';
-import { CASE_CLASSES } from '@tillgate/testing/internal';
 
 /** One case that has failed. */
 export interface Failure {
@@ -30,13 +29,6 @@ export interface Result {
   /** What was tested, and what is worth a look. */
   readonly report: Omit<ContractReport, 'toString'>;
 }
-
-/** The formats of report files. */
-export const FORMATS: Readonly<Record<string, (result: Result) => string>> = {
-  json: (result) => JSON.stringify(result, undefined, 2),
-  junit: asJunit,
-  sarif: asSarif,
-};
 
 /** The case that an operation fails which is open to anybody. */
 const OPEN = ' refuses a request without a token';
@@ -99,50 +91,4 @@ export function asText({ cases, failures, openapi, report }: Result): string {
   ];
   const noted = notes.length === 0 ? [] : [notes.join('\n')];
   return [...blocks, ...noted, `${sum}\n${accountOf(report)}`].join('\n\n');
-}
-
-function asJunit({ cases, failures, report }: Result): string {
-  const escape = (text: string): string =>
-    // eslint-disable-next-line no-control-regex -- XML has no place for them
-    text.replace(/[\x00-\x08\x0b-\x1f]/g, '?').replace(/[<>&"]/g, (one) => `&#${one.charCodeAt(0)};`);
-  const failed = new Map(failures.map((one) => [one.name, one]));
-  const rows = cases.map(({ name, class: what = 'token' }) => {
-    const failure = failed.get(name);
-    const open = `  <testcase classname="${what}" name="${escape(name)}"`;
-    if (!failure) return `${open}/>`;
-    const { attack = name, differences, request = '', response = '', curl = '' } = failure;
-    const text = [attack, ...differences, request, response, curl].join('\n');
-    const inner = failure.isKnown
-      ? '<skipped message="in the baseline"/>'
-      : `<failure message="${escape(differences[0] ?? '')}">${escape(text)}</failure>`;
-    return `${open}>${inner}</testcase>`;
-  });
-  const counts = `tests="${cases.length}" failures="${failures.filter(({ isKnown }) => !isKnown).length}"`;
-  return [
-    '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuite name="tillgate contract" ${counts}>`,
-    '  <properties>',
-    ...[
-      ['tested', report.tested],
-      ['public', report.public],
-      ['notTested', report.notTested],
-    ].map(([name, list]) => `    <property name="${String(name)}" value="${list?.length}"/>`),
-    '  </properties>',
-    ...rows,
-    '</testsuite>',
-  ].join('\n');
-}
-
-function asSarif({ failures, openapi, report }: Result): string {
-  const results = failures.map(({ name, attack = name, class: ruleId, differences, line = 1, curl, isKnown }) => ({
-    ruleId,
-    level: 'error',
-    message: { text: [attack, ...differences, ...(curl === undefined ? [] : [curl])].join('\n') },
-    locations: [{ physicalLocation: { artifactLocation: { uri: openapi }, region: { startLine: line } } }],
-    baselineState: isKnown ? 'unchanged' : 'new',
-  }));
-  const driver = { name: 'tillgate contract', rules: CASE_CLASSES.map((id) => ({ id })) };
-  const { tested, public: open, notTested } = report;
-  const properties = { tested: tested.length, public: open.length, notTested: notTested.length };
-  return JSON.stringify({ version: '2.1.0', runs: [{ tool: { driver }, results, properties }] }, undefined, 2);
 }

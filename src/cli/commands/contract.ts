@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { attempt, didYouMean, isObject, parseUrl } from 'tillgate/internal';
 import { contractCases, startTestIssuer } from '@tillgate/testing';
@@ -8,7 +8,7 @@ import { CASE_CLASSES, parseYaml } from '@tillgate/testing/internal';
 import type { CaseFailure } from '@tillgate/testing/internal';
 import { CliError, EXIT, print, write } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
-import { asText, FORMATS } from './contract-report';
+import { asText } from './contract-report';
 import type { Failure, Result } from './contract-report';
 
 const BODY_LENGTH = 200;
@@ -26,7 +26,7 @@ export async function contract(context: CommandContext, options: CommandOptions)
     openapi = 'openapi.yaml',
     issuerPort = '4000',
     audience,
-    report,
+
     baseline,
     ...settings
   } = readSettings(options);
@@ -34,7 +34,6 @@ export async function contract(context: CommandContext, options: CommandOptions)
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new CliError('--url: expected the URL of the server, for example --url http://127.0.0.1:3000', EXIT.usage);
   }
-  const reports = readReports(report);
   const known = readBaseline(baseline);
   const issuer = await start(Number(issuerPort), audience);
   try {
@@ -50,7 +49,6 @@ export async function contract(context: CommandContext, options: CommandOptions)
     showProgress(io.stderr, '');
     const listed = cases.map(({ name, class: what }) => ({ name, class: what }));
     const result: Result = { url: url.href, openapi, cases: listed, failures, report: cases.report() };
-    for (const [format, file] of reports) writeFileSync(file, `${FORMATS[format]?.(result) ?? ''}\n`);
     print(context, result, asText(result));
     const { tested, notTested } = result.report;
     if (failures.some(({ isKnown }) => !isKnown)) return EXIT.failed;
@@ -134,7 +132,6 @@ interface Settings extends Omit<ContractCasesOptions, 'openapi' | 'issuer' | 'ur
   readonly openapi?: string;
   readonly issuerPort?: string | number;
   readonly audience?: string;
-  readonly report?: string;
   readonly baseline?: string;
   readonly allowUntested?: boolean;
   readonly waitSeconds: number;
@@ -142,7 +139,7 @@ interface Settings extends Omit<ContractCasesOptions, 'openapi' | 'issuer' | 'ur
 
 /** The flags, and what the configuration file has beside them. */
 function readSettings(options: CommandOptions): Settings {
-  const { config, url, openapi, issuerPort, audience, report, baseline, depth, header } = options;
+  const { config, url, openapi, issuerPort, audience, baseline, depth, header } = options;
   const file = config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   const { wait: fileWait, ...fromFile } = (file === undefined ? {} : readConfig(file)) as Partial<Settings> & {
     wait?: unknown;
@@ -153,7 +150,7 @@ function readSettings(options: CommandOptions): Settings {
   const waitSeconds = Number(options.wait ?? fileWait ?? WAIT_SECONDS);
   if (!(waitSeconds >= 0)) throw new CliError(`--wait: got "${options.wait}", expected seconds`, EXIT.usage);
   const flags = {
-    ...{ url, openapi, issuerPort, audience, report, baseline, depth },
+    ...{ url, openapi, issuerPort, audience, baseline, depth },
     ...{ strict: options.strict, hides: options.hides, allowUntested: options.allowUntested, ignore: options.ignore },
     generations: options.generations === undefined ? undefined : true,
     headers: header && { ...fromFile.headers, ...Object.fromEntries(header.map(readHeader)) },
@@ -199,24 +196,13 @@ function readClass(given: string): CaseClass {
   throw new CliError(`--class: got "${given}"${near}, expected some of ${CASE_CLASSES.join(', ')}`, EXIT.usage);
 }
 
-function readReports(given = ''): readonly (readonly [format: string, file: string])[] {
-  return given
-    .split(',')
-    .filter(Boolean)
-    .map((one) => {
-      const [format = '', file = ''] = one.split('=');
-      if (Object.hasOwn(FORMATS, format) && file !== '') return [format, file] as const;
-      throw new CliError(`--report: got "${one}", expected junit=FILE, json=FILE or sarif=FILE`, EXIT.usage);
-    });
-}
-
-/** The names of failures in a JSON report of an earlier run. */
+/** The names of failures in what `--json` has printed in an earlier run. */
 function readBaseline(file: string | undefined): ReadonlySet<string> {
   if (file === undefined) return new Set();
   const report = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Partial<Result>);
   if (isObject(report) && Array.isArray(report.failures))
     return new Set((report.failures as readonly Failure[]).map(({ name }) => name));
-  throw new CliError(`--baseline: ${file} is no report that --report json=${file} has written`, EXIT.usage);
+  throw new CliError(`--baseline: ${file} is not what contract --json has printed`, EXIT.usage);
 }
 
 async function runCase(
