@@ -29,17 +29,17 @@ export const systemSchedule: Schedule = (task, delayMs) => {
 };
 
 /** The schedules that are guarded already. */
-const guarded = new WeakSet<Schedule>();
+const guardedSchedules = new WeakSet<Schedule>();
 
 /** The same schedule, whose tasks end no process: nothing catches what is thrown in a timer. */
 export function guardSchedule(schedule: Schedule, failed: (error: unknown) => void): Schedule {
-  if (guarded.has(schedule)) return schedule;
+  if (guardedSchedules.has(schedule)) return schedule;
   const made: Schedule = (task, delayMs) => {
     let timer: Timer | undefined;
     notify(() => void (timer = schedule(() => notify(task, failed), delayMs)), failed);
     return { cancel: () => notify(() => timer?.cancel(), failed) };
   };
-  guarded.add(made);
+  guardedSchedules.add(made);
   return made;
 }
 

@@ -24,14 +24,14 @@ function writeLine(level: 'warn' | 'error', fields: object, message: string): vo
 }
 
 /** By the loggers of apps, and by themselves. */
-const guarded = new WeakMap<Logger, Logger>([[consoleLogger, consoleLogger]]);
+const guardedLoggers = new WeakMap<Logger, Logger>([[consoleLogger, consoleLogger]]);
 
 /**
  * The same logger, whose methods neither throw nor reject: a line that cannot be written changes no response and ends no
  * process. The console gets the first failure. One logger has one guard.
  */
 export function guardLogger(logger: Logger): Logger {
-  const known = guarded.get(logger);
+  const known = guardedLoggers.get(logger);
   if (known) return known;
   let hasFailed = false;
   function failed(error: unknown): void {
@@ -44,8 +44,8 @@ export function guardLogger(logger: Logger): Logger {
     warn: (fields, message) => notify(() => logger.warn(fields, message), failed),
     error: (fields, message) => notify(() => logger.error(fields, message), failed),
   };
-  guarded.set(logger, made);
-  guarded.set(made, made);
+  guardedLoggers.set(logger, made);
+  guardedLoggers.set(made, made);
   return made;
 }
 
@@ -107,10 +107,10 @@ const NO_TEXT = 'something without a text';
  * anything.
  */
 export function errorLabel(error: unknown): string {
-  return attempt(() => labelOf(error)) ?? NO_TEXT;
+  return attempt(() => nameOfError(error)) ?? NO_TEXT;
 }
 
-function labelOf(error: unknown): string {
+function nameOfError(error: unknown): string {
   // Not `instanceof Error`: inside Jest, Node's own errors come from another realm.
   const { name, code, cause } = Object(error) as Readonly<Record<string, unknown>>;
   const label = wordOf(name) ?? `a thrown ${typeof error}`;

@@ -64,7 +64,7 @@ export function readOptions<Table extends OptionTable>(
     const value = Object.hasOwn(members, key) ? members[key] : undefined;
     values[key] = option.read(value, { factory, name: prefix + key });
   }
-  return Object.freeze(Object.assign(values, guarded(values))) as ValuesOf<Table>;
+  return Object.freeze(Object.assign(values, withGuardedSchedule(values))) as ValuesOf<Table>;
 }
 
 /**
@@ -191,7 +191,7 @@ function logger(): Option<Logger> {
 }
 
 /** A schedule, whose tasks are guarded with the logger of the same options. */
-function guarded({ logger = consoleLogger, schedule }: { logger?: Logger; schedule?: Schedule }): {
+function withGuardedSchedule({ logger = consoleLogger, schedule }: { logger?: Logger; schedule?: Schedule }): {
   readonly schedule?: Schedule;
 } {
   if (!schedule) return {};

@@ -10,7 +10,7 @@ export const PROBLEM_TYPES = option('an http(s) URL', (given) => {
 });
 
 /** What the caller is told about one refusal. */
-interface Refusal {
+interface RefusalFacts {
   readonly reason: Reason;
   readonly requiredScopes: readonly string[] | undefined;
   readonly retryAfterSeconds: number;
@@ -82,7 +82,7 @@ export function isTemporary(status: number): boolean {
 }
 
 /** `WWW-Authenticate` (RFC 6750 section 3), or `Retry-After` (RFC 9110 section 10.2.3) where the refusal is temporary. */
-export function refusalHeaders(refusal: Refusal, presentation: Presentation): Readonly<Record<string, string>> {
+export function refusalHeaders(refusal: RefusalFacts, presentation: Presentation): Readonly<Record<string, string>> {
   const row = publicRow(refusal.reason, presentation);
   const { status, detail } = row;
   const error = errorOf(row);
@@ -112,7 +112,7 @@ function challengeOf(parameters: readonly ChallengeParameter[], dpop: Presentati
 }
 
 /** The problem body. `code` is the reason, or `invalid_token` where reasons are not exposed. */
-export function refusalProblem(refusal: Refusal, presentation: Presentation, requestId?: string): Problem {
+export function refusalProblem(refusal: RefusalFacts, presentation: Presentation, requestId?: string): Problem {
   const row = publicRow(refusal.reason, presentation);
   const code = publicCode(refusal.reason, presentation);
   return {

@@ -145,7 +145,7 @@ function readValues(env: Environment): { values: Partial<Values>; problems: stri
     const given = env[variable.name] ?? defaultText(variable);
     if (given === undefined) continue;
     const value = given === '' ? undefined : variable.type.parse(given);
-    if (value === undefined) problems.push(problemOf(variable, given));
+    if (value === undefined) problems.push(problemOfVariable(variable, given));
     values[key] = value;
   }
   return { values: values as Partial<Values>, problems };
@@ -172,7 +172,7 @@ function defaultText({ fallback }: Variable): string | undefined {
   return 'text' in fallback ? fallback.text : undefined;
 }
 
-function problemOf({ name, type }: Variable, given: string): string {
+function problemOfVariable({ name, type }: Variable, given: string): string {
   const example = `for example ${name}=${type.example}`;
   if (given === '') return `${name}: set but empty, expected ${type.expected}; remove it or give a value, ${example}`;
   const near = type.choices && nearest(given, type.choices);

@@ -33,14 +33,14 @@ const SWITCHES = new Map([
 ]);
 
 /** Text that matches `pattern`. */
-export function text(pattern: RegExp, expected: string, example: string): VariableType<string> {
+export function plainText(pattern: RegExp, expected: string, example: string): VariableType<string> {
   return { expected, example, parse: (given) => (pattern.test(given) ? given : undefined) };
 }
 
 /** Text that is never shown in a problem. */
-export function secret(pattern: RegExp, expected: string, example: string): VariableType<string> {
+export function secretText(pattern: RegExp, expected: string, example: string): VariableType<string> {
   return {
-    ...text(pattern, expected, example),
+    ...plainText(pattern, expected, example),
     isSecret: true,
     show: (given) => `${given.length} characters (not shown)`,
   };
@@ -64,7 +64,10 @@ export function port(example: string): VariableType<number> {
 }
 
 /** One of several words. */
-export function oneOf<const Choice extends string>(choices: readonly Choice[], example: Choice): VariableType<Choice> {
+export function oneWord<const Choice extends string>(
+  choices: readonly Choice[],
+  example: Choice,
+): VariableType<Choice> {
   return {
     expected: `one of ${choices.join(', ')}`,
     example,

@@ -5,13 +5,13 @@ import { parseJson, parseJsonObject } from '../token/strict-json';
 import {
   checked,
   onOff,
-  oneOf,
+  oneWord,
   origins,
   orOff,
   port,
   rateLimit,
-  secret,
-  text,
+  secretText,
+  plainText,
   trustedProxies,
   url,
   wholeNumber,
@@ -29,7 +29,7 @@ export interface Variable<Value = unknown> {
 
 /** The option that two variables set. */
 const AT = { factory: 'authenticate', name: 'scopes' };
-const scopeClaims = checked<NonNullable<ScopeOptions['from']>>(
+const SCOPE_CLAIMS = checked<NonNullable<ScopeOptions['from']>>(
   'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
   'scope,realm_access.roles',
   (given) => {
@@ -38,7 +38,7 @@ const scopeClaims = checked<NonNullable<ScopeOptions['from']>>(
     return from as string[];
   },
 );
-const scopeMap = checked<Readonly<Record<string, string | readonly string[]>>>(
+const SCOPE_MAP = checked<Readonly<Record<string, string | readonly string[]>>>(
   'a JSON object with the scope, or an array of the scopes, that each name grants',
   `'{"till":["orders:read","orders:write"]}'`,
   (given) => {
@@ -50,8 +50,8 @@ const scopeMap = checked<Readonly<Record<string, string | readonly string[]>>>(
 );
 const DAY_MS = 86_400_000;
 const YEAR_SECONDS = 366 * 86_400;
-const HOST = text(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
-const CLAIM = text(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
+const HOST = plainText(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
+const CLAIM = plainText(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
 const SOURCE = url({
   schemes: ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'],
   query: true,
@@ -65,7 +65,7 @@ export const OF_GATE = {
     'TILLGATE_AUDIENCE',
     'the aud that access tokens must carry',
     'TILLGATE_BASE_URL',
-    text(/^\S+$/, 'an audience without white space', 'https://api.example.com'),
+    plainText(/^\S+$/, 'an audience without white space', 'https://api.example.com'),
   ),
   jwksUri: derived(
     'TILLGATE_JWKS_URI',
@@ -73,7 +73,7 @@ export const OF_GATE = {
     'discovered',
     url({ query: true, example: 'https://login.example.com/.well-known/openid-configuration/jwks' }),
   ),
-  preset: given('TILLGATE_PRESET', "shape of the issuer's tokens", 'rfc9068', oneOf(PRESET_NAMES, 'identityserver')),
+  preset: given('TILLGATE_PRESET', "shape of the issuer's tokens", 'rfc9068', oneWord(PRESET_NAMES, 'identityserver')),
   generationClaim: derived(
     'TILLGATE_GENERATION_CLAIM',
     'claim that holds the generation; iat compares the issue time; off checks none',
@@ -102,7 +102,7 @@ export const OF_GATE = {
     'TILLGATE_ON_STALE',
     'option `onStale`: `reject` or `accept`',
     'reject',
-    oneOf(['reject', 'accept'], 'reject'),
+    oneWord(['reject', 'accept'], 'reject'),
   ),
   keysMaxAgeMs: given(
     'TILLGATE_KEYS_MAX_AGE_MS',
@@ -163,20 +163,20 @@ export const TABLE = {
     'TILLGATE_SCOPE_CLAIMS',
     'option `scopes.from`: scope,realm_access.roles',
     'by preset',
-    scopeClaims,
+    SCOPE_CLAIMS,
   ),
-  scopeMap: derived('TILLGATE_SCOPE_MAP', 'option `scopes.map`, as JSON', 'each name is a scope', scopeMap),
+  scopeMap: derived('TILLGATE_SCOPE_MAP', 'option `scopes.map`, as JSON', 'each name is a scope', SCOPE_MAP),
   introspectionClientId: derived(
     'TILLGATE_INTROSPECTION_CLIENT_ID',
     'accepts opaque tokens: client id with which the API asks the authorization server about them (RFC 7662)',
     'opaque tokens are refused',
-    text(/^\P{Cc}+$/u, 'a client id without control characters', 'orders-api'),
+    plainText(/^\P{Cc}+$/u, 'a client id without control characters', 'orders-api'),
   ),
   introspectionClientSecret: derived(
     'TILLGATE_INTROSPECTION_CLIENT_SECRET',
     'the client secret that belongs to it; never shown',
     'none',
-    secret(/^\P{Cc}+$/u, 'a client secret without line breaks or other control characters', '"$(cat secret-file)"'),
+    secretText(/^\P{Cc}+$/u, 'a client secret without line breaks or other control characters', '"$(cat secret-file)"'),
   ),
   introspectionUrl: derived(
     'TILLGATE_INTROSPECTION_URL',
@@ -189,7 +189,7 @@ export const TABLE = {
     'TILLGATE_DATA_DIR',
     'embedded token server: where clients and keys are kept',
     '.tillgate',
-    text(/^[^\0]+$/, 'a directory', '.tillgate'),
+    plainText(/^[^\0]+$/, 'a directory', '.tillgate'),
   ),
   adminPort: derived(
     'TILLGATE_ADMIN_PORT',
@@ -201,7 +201,7 @@ export const TABLE = {
     'TILLGATE_ADMIN_TOKEN',
     'bearer token that /clients and /generations of the token server ask for; sent to the origin of TILLGATE_AUTH_URL only',
     'none',
-    secret(
+    secretText(
       /^[A-Za-z0-9._~+/-]{16,}=*$/,
       'at least 16 of the characters A-Z a-z 0-9 . _ ~ + / -',
       '$(openssl rand -hex 32)',
@@ -230,7 +230,7 @@ export const TABLE = {
     'TILLGATE_LOG_LEVEL',
     'least severe level that is logged',
     'info',
-    oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
+    oneWord(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
   ),
 };
 

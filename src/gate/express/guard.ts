@@ -133,12 +133,12 @@ export function isScopeRequirement(requirement: GuardRequirement | undefined): r
 }
 
 /** What one gate has made of a request, and why a guard does not allow that. */
-interface Failure {
+interface GuardFailure {
   readonly result: RequestState;
   readonly refusal: AuthError;
 }
 
-type Check = (
+type GuardCheck = (
   auth: Auth,
   req: GateRequest,
   gate: RequestState['gate'],
@@ -150,13 +150,13 @@ type Check = (
  *
  * @param check - returns the refusal, or `undefined` to allow the request
  */
-export function makeGuard(name: string, requirement: GuardRequirement, check: Check): Middleware {
+export function makeGuard(name: string, requirement: GuardRequirement, check: GuardCheck): Middleware {
   const scopes = isScopeRequirement(requirement) ? scopesOf(requirement) : [];
 
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
-    const conclude = (failure: Failure | undefined): void => {
+    const conclude = (failure: GuardFailure | undefined): void => {
       if (state.isMeasured) guardDecided(req, name, failure === undefined, scopes);
       if (failure) return failure.result.gate.refuse(req, res, failure.refusal, next, failure.result.auth);
       for (const result of resultsOf(state)) result.allowed = true;
@@ -167,14 +167,17 @@ export function makeGuard(name: string, requirement: GuardRequirement, check: Ch
     handleRejection(failure.then(conclude), { req, res, next, logger: state.gate.logger });
   }
 
-  function failureOf(result: RequestState, req: GateRequest): Failure | undefined | Promise<Failure | undefined> {
-    const failed = (refusal: AuthError | undefined): Failure | undefined => refusal && { result, refusal };
+  function failureOf(
+    result: RequestState,
+    req: GateRequest,
+  ): GuardFailure | undefined | Promise<GuardFailure | undefined> {
+    const failed = (refusal: AuthError | undefined): GuardFailure | undefined => refusal && { result, refusal };
     const { auth, gate, refusal = new AuthError('missing_token') } = result;
     const checked = auth ? check(auth, req, gate) : refusal;
     return checked instanceof Promise ? checked.then(failed) : failed(checked);
   }
 
-  async function failureOfAny(results: readonly RequestState[], req: GateRequest): Promise<Failure | undefined> {
+  async function failureOfAny(results: readonly RequestState[], req: GateRequest): Promise<GuardFailure | undefined> {
     for (const result of results) {
       const failure = await failureOf(result, req);
       if (failure) return failure;

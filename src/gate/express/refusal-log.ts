@@ -3,7 +3,7 @@ import { consoleLogger, escapeUnsafe } from '../core/logger';
 import type { Logger } from '../core/logger';
 
 /** What is logged of one refusal. */
-interface Refusal {
+interface LoggedRefusal {
   readonly reason: string;
   readonly status: number;
   readonly issuer?: string | undefined;
@@ -35,15 +35,15 @@ export function refusalLog(
   { logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule },
   { isReport = false } = {},
 ): {
-  readonly refused: (refusal: Refusal) => void;
+  readonly refused: (refusal: LoggedRefusal) => void;
   /** Writes the counts that are pending. */
   readonly close: () => void;
 } {
-  const counts = new Map<string, { count: number; last: Refusal; timer: Timer | undefined }>();
+  const counts = new Map<string, { count: number; last: LoggedRefusal; timer: Timer | undefined }>();
   let closed = false;
   const what = isReport ? 'differently decided' : 'refused';
 
-  function refused(refusal: Refusal): void {
+  function refused(refusal: LoggedRefusal): void {
     if (logger !== consoleLogger && !isReport) return logger.info(printable(refusal), 'request refused');
     const { reason, issuer, clientId, method, path } = refusal;
     const ofClient = `${reason} ${issuer} ${clientId}${isReport ? ` ${method} ${path}` : ''}`;
@@ -69,7 +69,7 @@ export function refusalLog(
     counts.set(key, { count: 0, last: counted.last, timer: schedule(() => endPeriod(key), PERIOD_MS) });
   }
 
-  function writeCount({ count, last }: { readonly count: number; readonly last: Refusal }): void {
+  function writeCount({ count, last }: { readonly count: number; readonly last: LoggedRefusal }): void {
     const requests = count === 1 ? '1 more request' : `${count} more requests`;
     logger.warn(printable(isReport ? { ...last, count } : last), `${requests} ${what}: ${last.reason}`);
   }
@@ -88,7 +88,7 @@ export function refusalLog(
 }
 
 /** Path, request id and detail can be text of the caller: one line of bounded length. */
-function printable(refusal: Refusal & { readonly count?: number }): object {
+function printable(refusal: LoggedRefusal & { readonly count?: number }): object {
   const fields = Object.entries(refusal).map(([name, value]: [string, unknown]) => {
     return [name, typeof value === 'string' ? escapeUnsafe(value.slice(0, MAX_TEXT)) : value];
   });

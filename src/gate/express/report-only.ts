@@ -31,17 +31,17 @@ interface TriableGuard {
   ) => AuthError | undefined | Promise<AuthError | undefined>;
 }
 
-const gates = new WeakMap<object, TriableGate>();
-const guards = new WeakMap<object, TriableGuard>();
+const triableGates = new WeakMap<object, TriableGate>();
+const triableGuards = new WeakMap<object, TriableGuard>();
 
 /** Lets `reportOnly()` try a gate out. */
 export function letTryGate(middleware: object, gate: TriableGate): void {
-  gates.set(middleware, gate);
+  triableGates.set(middleware, gate);
 }
 
 /** Lets `reportOnly()` try a guard out. */
 export function letTryGuard(middleware: object, guard: TriableGuard): void {
-  guards.set(middleware, guard);
+  triableGuards.set(middleware, guard);
 }
 
 /** The member that marks a trial, also one of another copy of this package. */
@@ -98,8 +98,8 @@ export function reportOnly(middleware: Middleware): Middleware;
 export function reportOnly(...args: readonly unknown[]): Middleware {
   refuseUncalled('reportOnly(gate)', args);
   const [given] = args;
-  const gate = gates.get(given as object);
-  const guard = guards.get(given as object);
+  const gate = triableGates.get(given as object);
+  const guard = triableGuards.get(given as object);
   if (!gate && !guard) {
     const expected = 'what authenticate() returned, or a guard such as requireScope()';
     throw new TypeError(`reportOnly(): expected ${expected}, got ${describe(given)}`);
@@ -113,7 +113,7 @@ export function reportOnly(...args: readonly unknown[]): Middleware {
 type TrialMiddleware = (req: GateRequest, res: ServerResponse, next: Next) => void;
 
 /** How long a request waits for a trial, which may have to ask the issuer: what is decided later is still compared. */
-const MAX_WAIT_MS = 100;
+const MAX_TRIAL_WAIT_MS = 100;
 
 function gateOnTrial({ gate, schedule, decide, advisor }: TriableGate): TrialMiddleware {
   gate.logger.warn({}, 'a gate is on trial by reportOnly(): there it refuses nothing and protects nothing');
@@ -140,7 +140,7 @@ function gateOnTrial({ gate, schedule, decide, advisor }: TriableGate): TrialMid
     const [deciding] = trial.work;
     if (!deciding) return next();
     trial.deciding = deciding.then(() => void (trial.deciding = undefined));
-    const waited = withTimeLimit(deciding, MAX_WAIT_MS, schedule, () => TOO_LATE).catch(() => undefined);
+    const waited = withTimeLimit(deciding, MAX_TRIAL_WAIT_MS, schedule, () => TOO_LATE).catch(() => undefined);
     handleRejection(
       waited.then(() => next()),
       { req, res, next, logger: gate.logger },

@@ -250,13 +250,13 @@ export function problemHandler(
     if (error instanceof AuthError) return sendRefusal(req, res, error, problemTypes);
     const status = statusOf(error);
     if (status !== undefined) {
-      const code = codeOf(status);
+      const code = codeOfStatus(status);
       return sendProblem(req, res, {
         status,
         type: problemTypes && problemTypes + code,
         code,
         detail: PUBLIC_DETAILS[status] ?? 'The request was refused.',
-        ...(status === 401 && { headers: challengeOf(error, res) }),
+        ...(status === 401 && { headers: challengeOfError(error, res) }),
       });
     }
     logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) }, 'unexpected error');
@@ -275,14 +275,14 @@ const PUBLIC_DETAILS: Readonly<Record<number, string>> = {
 
 const CODES: Readonly<Record<number, string>> = { 400: 'invalid_request', 413: 'payload_too_large' };
 
-function codeOf(status: number): string {
+function codeOfStatus(status: number): string {
   return CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]/g, '_');
 }
 
 const PLAIN_CHALLENGE = serializeChallenge('Bearer', [['realm', 'api']]);
 
 /** A 401 must say how to authenticate (RFC 9110 section 15.5.2): the error's own challenge, else a plain one. */
-function challengeOf(error: unknown, res: ServerResponse): Readonly<Record<string, string>> {
+function challengeOfError(error: unknown, res: ServerResponse): Readonly<Record<string, string>> {
   if (res.hasHeader('WWW-Authenticate')) return {};
   const headers = (ownValue(error, 'headers') as object | undefined) ?? {};
   const own: unknown = Object.entries(headers).find(([name]) => name.toLowerCase() === 'www-authenticate')?.[1];

@@ -54,7 +54,7 @@ export function trialLog(dependencies: { readonly logger: Logger; readonly sched
 
 /** How often the unused scopes of clients are logged, and of how many clients. */
 const UNUSED_EVERY_MS = 600_000;
-const MAX_CLIENTS = 1_000;
+const MAX_COUNTED_CLIENTS = 1_000;
 
 /** Collects which scopes clients hold, and which of them a guard on trial has required of a request that was accepted. */
 function scopeUse({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }) {
@@ -75,7 +75,7 @@ function scopeUse({ logger, schedule }: { readonly logger: Logger; readonly sche
 
   return {
     add({ clientId, scopes }: Auth, required: readonly string[]): void {
-      if (!clients.has(clientId) && clients.size >= MAX_CLIENTS) return;
+      if (!clients.has(clientId) && clients.size >= MAX_COUNTED_CLIENTS) return;
       const client = clients.get(clientId) ?? { held: new Set(), used: new Set(), logged: '' };
       clients.set(clientId, client);
       for (const scope of scopes) client.held.add(scope);

@@ -13,7 +13,7 @@ const STRICTNESS: readonly RequestState['unguarded'][] = ['allow', 'warn', 'refu
 type Writers = Pick<ServerResponse, 'writeHead' | 'write' | 'end'>;
 
 /** Most responses have the methods of their class: those need no copy. */
-const PLAIN: Writers = pick(ServerResponse.prototype);
+const CLASS_WRITERS: Writers = pick(ServerResponse.prototype);
 /** The methods that a response had before it was watched, where they are not those of its class. */
 const originals = new WeakMap<ServerResponse, Writers>();
 /** The request states of the responses that are watched. */
@@ -35,7 +35,8 @@ export function enforceGuards(res: ServerResponse, state: RequestState): void {
   const isWatched = watched.has(res);
   watched.set(res, state);
   if (isWatched) return;
-  const isPlain = res.writeHead === PLAIN.writeHead && res.write === PLAIN.write && res.end === PLAIN.end;
+  const isPlain =
+    res.writeHead === CLASS_WRITERS.writeHead && res.write === CLASS_WRITERS.write && res.end === CLASS_WRITERS.end;
   if (!isPlain) originals.set(res, pick(res));
   res.writeHead = watchedWriteHead;
   res.write = watchedWrite;
@@ -83,7 +84,7 @@ function watch<Name extends keyof Writers>(name: Name, write: typeof writeBody):
 
 /** Calls the method that a response had before, or that of its replacement. */
 function pass(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
-  const writers = phases.get(res) === 'replaced' ? res : (originals.get(res) ?? PLAIN);
+  const writers = phases.get(res) === 'replaced' ? res : (originals.get(res) ?? CLASS_WRITERS);
   return Reflect.apply(writers[name], res, args);
 }
 
@@ -92,10 +93,10 @@ function pass(res: ServerResponse, name: keyof Writers, args: unknown[]): unknow
  * A 500 cannot replace a written head, but Node has not sent it yet: the connection is closed instead.
  */
 function writeHead(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
-  if (!res.headersSent && isSuccess(res.req, res, args[0] as number)) return refuse(res, name, args);
+  if (!res.headersSent && isSuccess(res.req, res, args[0] as number)) return replaceUnguarded(res, name, args);
   const result = pass(res, name, args);
   const isReplaced = phases.get(res) === 'replaced';
-  return !isReplaced && isSuccess(res.req, res, res.statusCode) ? refuse(res, name, args) : result;
+  return !isReplaced && isSuccess(res.req, res, res.statusCode) ? replaceUnguarded(res, name, args) : result;
 }
 
 /**
@@ -105,14 +106,14 @@ function writeHead(res: ServerResponse, name: keyof Writers, args: unknown[]): u
  */
 function writeBody(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
   if (res.headersSent || phases.get(res) === 'writing') return pass(res, name, args);
-  if (isSuccess(res.req, res, res.statusCode)) return refuse(res, name, args);
+  if (isSuccess(res.req, res, res.statusCode)) return replaceUnguarded(res, name, args);
   phases.set(res, 'writing');
   try {
     return pass(res, name, args);
   } catch (error) {
     if (error !== UNGUARDED) throw error;
     phases.delete(res);
-    return refuse(res, name, args);
+    return replaceUnguarded(res, name, args);
   } finally {
     if (phases.get(res) === 'writing') phases.delete(res);
   }
@@ -120,7 +121,7 @@ function writeBody(res: ServerResponse, name: keyof Writers, args: unknown[]): u
 
 const UNGUARDED = new Error('no guard allowed this response');
 
-function refuse(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
+function replaceUnguarded(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
   if (phases.get(res) === 'writing') throw UNGUARDED;
   replaceResponse(res);
   return pass(res, name, args);

@@ -11,13 +11,13 @@ import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
 import type { SignatureVerifier } from '../token/signature';
-import { claimsVerifier, TokenVerifier } from '../token/verify';
-import type { ClaimsVerifier } from '../token/verify';
+import { claimsCheck, TokenVerifier } from '../token/verify';
+import type { ClaimsCheck } from '../token/verify';
 import type { GateDependencies, IssuerSettings } from './read-options';
 
 /** How the claims of one kind of token are checked and read. */
 export interface ClaimsPolicy {
-  readonly verifyClaims: ClaimsVerifier;
+  readonly verifyClaims: ClaimsCheck;
   /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
   readonly readScopes: ReturnType<typeof scopeReader>;
   /** Where the id of the client is. */
@@ -50,7 +50,7 @@ export function openIssuer(
   const { clock } = dependencies;
   const verifier = new TokenVerifier({ rules: settings, algorithms, keys, signatures, clock });
   const policy = {
-    verifyClaims: claimsVerifier(settings, clock),
+    verifyClaims: claimsCheck(settings, clock),
     readScopes: scopeReader(preset.scopeClaims, scopes),
     clientIdClaims: preset.clientIdClaims,
   };

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock';
 import { measure } from '../core/telemetry';
 import { clientUnit } from '../token/fair-queue';
 import type { Caller } from '../token/fair-queue';
-import { introspectedClaimsVerifier, introspectionEndpoint } from '../token/introspection/endpoint';
+import { introspectedClaimsCheck, introspectionEndpoint } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
 import { scopeReader } from '../token/scopes';
 import type { IssuerContext } from './issuer';
@@ -32,7 +32,7 @@ export class OpaqueVerifier implements Verifier {
     // Neither a floor nor the option needs the name of a client.
     const canLackClient = generationClaim === undefined && clientIds === undefined;
     const policy = {
-      verifyClaims: introspectedClaimsVerifier(settings, canLackClient, dependencies.clock),
+      verifyClaims: introspectedClaimsCheck(settings, canLackClient, dependencies.clock),
       // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
       readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
       clientIdClaims: [...preset.clientIdClaims, 'client_id'],

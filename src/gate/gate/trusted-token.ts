@@ -2,7 +2,7 @@ import { AuthError, identify } from '../core/errors';
 import type { Caller } from '../token/fair-queue';
 import type { VerificationKey } from '../token/keys/key-set';
 import type { JsonObject } from '../token/strict-json';
-import type { ClaimsVerifier } from '../token/verify';
+import type { ClaimsCheck } from '../token/verify';
 import type { ClaimsPolicy, IssuerContext } from './issuer';
 import type { Auth } from './options';
 
@@ -38,7 +38,7 @@ export class TrustedToken {
   readonly context: IssuerContext;
   readonly #policy: ClaimsPolicy;
   /** Absent while the claims are refused. */
-  #accepted: { readonly verified: ReturnType<ClaimsVerifier>; readonly auth: Auth } | undefined;
+  #accepted: { readonly verified: ReturnType<ClaimsCheck>; readonly auth: Auth } | undefined;
 
   constructor(context: IssuerContext, policy: ClaimsPolicy, claims: JsonObject, key?: VerificationKey) {
     this.context = context;
@@ -87,7 +87,7 @@ export class TrustedToken {
       const scopes = Object.freeze(this.#policy.readScopes(claims));
       const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
       this.#accepted = { verified, auth };
-      origins.set(auth, this);
+      tokenOfAuth.set(auth, this);
       return auth;
     } catch (error) {
       throw identify(error, this.#client());
@@ -122,14 +122,14 @@ export class TrustedToken {
   }
 }
 
-const origins = new WeakMap<Auth, TrustedToken>();
+const tokenOfAuth = new WeakMap<Auth, TrustedToken>();
 
 /** The token that a caller was accepted with, by whichever gate. */
 export function originOf(auth: Auth): TrustedToken | undefined {
-  return origins.get(auth);
+  return tokenOfAuth.get(auth);
 }
 
 /** Whether the times of a token still allow it (RFC 7519 sections 4.1.4 and 4.1.5). */
-function isCurrent({ acceptedFromMs, acceptedUntilMs }: ReturnType<ClaimsVerifier>, nowMs: number): boolean {
+function isCurrent({ acceptedFromMs, acceptedUntilMs }: ReturnType<ClaimsCheck>, nowMs: number): boolean {
   return acceptedFromMs <= nowMs && nowMs < acceptedUntilMs;
 }

@@ -32,7 +32,7 @@ export interface ServedLog {
 export type MemoryLog = ServedLog & GenerationLog;
 
 /** Changes per batch: about a millisecond of work. */
-const BATCH = 2_000;
+const CHANGES_PER_READ = 2_000;
 
 /**
  * A log inside one process, for the embedded token server and for tests: every gate that reads it learns of a change
@@ -62,7 +62,7 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
   let mark: Mark | undefined;
   let closed = false;
 
-  function read(after: string | undefined, limit = BATCH): Batch & { readonly position: string } {
+  function read(after: string | undefined, limit = CHANGES_PER_READ): Batch & { readonly position: string } {
     const [, owner, number] = /^(.+)-(\d{1,15})$/.exec(after ?? '') ?? [];
     const index = owner === history ? Number(number) - first : 0;
     const from = index > entries.length ? 0 : Math.max(0, index);

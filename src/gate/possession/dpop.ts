@@ -41,7 +41,7 @@ export interface DpopOptions {
 }
 
 const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
-const FACTORY = 'dpop';
+const DPOP_FACTORY = 'dpop';
 const BASE_URL = 'the public http(s) URL of the root of the app, as clients have it (or set "resource" of the gate)';
 
 const DPOP_OPTIONS = {
@@ -77,7 +77,7 @@ const MIN_CLOCK_DIFFERENCE_MS = 20_000;
  * ```
  */
 export function dpop(options: DpopOptions = {}): Possession {
-  const settings = readOptions(FACTORY, options, DPOP_OPTIONS);
+  const settings = readOptions(DPOP_FACTORY, options, DPOP_OPTIONS);
   const algorithms: ReadonlySet<Algorithm> = new Set(settings.algorithms);
   const nonces = settings.nonce ? new DpopNonces(randomBytes(32)) : undefined;
   let { replayStore } = settings;
@@ -128,7 +128,7 @@ export function dpop(options: DpopOptions = {}): Possession {
 /** Without a trailing slash. */
 function baseUrlOf(given: string | undefined, resource: string | undefined): string {
   const baseUrl = given ?? (resource === undefined ? undefined : new URL(resource).origin);
-  return baseUrl ?? refuseOption({ factory: FACTORY, name: 'baseUrl' }, BASE_URL, undefined);
+  return baseUrl ?? refuseOption({ factory: DPOP_FACTORY, name: 'baseUrl' }, BASE_URL, undefined);
 }
 
 /**
@@ -151,7 +151,7 @@ async function readProof(
   try {
     const proof = parseToken(raw);
     const { algorithm } = checkHeader(proof.header, { algorithms, types: PROOF_TYPES });
-    const key = readKey(proof.header['jwk'], bound, algorithm);
+    const key = readProofKey(proof.header['jwk'], bound, algorithm);
     await signatures.verify(proof, key, algorithm, caller);
     return { thumbprint: bound, ...readClaims(proof.claims) };
   } catch (error) {
@@ -208,7 +208,7 @@ interface DpopProof {
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
 const MAX_ID_LENGTH = 512;
 /** Anyone whose issuer binds tokens to its key chooses that key, which must cost less than those of issuers. */
-const MAX_MODULUS_BITS = 4_096;
+const MAX_PROOF_MODULUS_BITS = 4_096;
 /** Members of a thumbprint, in their order (RFC 7638 section 3.2, RFC 8037 section 2). */
 const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   EC: ['crv', 'kty', 'x', 'y'],
@@ -240,7 +240,7 @@ function invalidProof(privateDetail: string): AuthError {
  * Reads the key of a proof, which has to be the one that the token is bound to: no caller makes us import a key of its
  * choice, which takes up to 0.7 ms, or compute with it.
  */
-function readKey(jwk: unknown, bound: unknown, algorithm: Algorithm): VerificationKey {
+function readProofKey(jwk: unknown, bound: unknown, algorithm: Algorithm): VerificationKey {
   const why = unsuitable(jwk);
   if (why !== undefined || !isObject(jwk)) throw invalidProof(`jwk: ${why}`);
   const names = THUMBPRINT_MEMBERS[String(jwk['kty'])] ?? [];
@@ -255,7 +255,7 @@ function readKey(jwk: unknown, bound: unknown, algorithm: Algorithm): Verificati
   }
   const thumbprint = hash('sha256', JSON.stringify(members), 'base64url');
   if (thumbprint !== bound) throw new AuthError('wrong_binding');
-  const key = keys.get(thumbprint, NO_OPTIONS) ?? importKey(members, MAX_MODULUS_BITS);
+  const key = keys.get(thumbprint, NO_OPTIONS) ?? importKey(members, MAX_PROOF_MODULUS_BITS);
   if (typeof key === 'string') throw invalidProof(`jwk: ${key}`);
   keys.set(thumbprint, key, NO_OPTIONS);
   const { alg } = jwk;
@@ -266,17 +266,17 @@ function readKey(jwk: unknown, bound: unknown, algorithm: Algorithm): Verificati
 }
 
 function readClaims(claims: JsonObject): Omit<DpopProof, 'thumbprint'> {
-  const id = text(claims, 'jti');
+  const id = requiredText(claims, 'jti');
   if (id.length > MAX_ID_LENGTH) throw invalidProof(`jti is longer than ${MAX_ID_LENGTH} characters`);
   return {
     id,
-    method: text(claims, 'htm'),
-    url: text(claims, 'htu'),
+    method: requiredText(claims, 'htm'),
+    url: requiredText(claims, 'htu'),
     issuedAtMs: timeMs(claims, 'iat'),
     notBeforeMs: timeMs(claims, 'nbf', -Infinity),
     expiresAtMs: timeMs(claims, 'exp', Infinity),
-    tokenHash: text(claims, 'ath'),
-    nonce: 'nonce' in claims ? text(claims, 'nonce') : undefined,
+    tokenHash: requiredText(claims, 'ath'),
+    nonce: 'nonce' in claims ? requiredText(claims, 'nonce') : undefined,
   };
 }
 
@@ -287,7 +287,7 @@ function timeMs(claims: JsonObject, name: string, absentMs?: number): number {
   return value * 1000;
 }
 
-function text(claims: JsonObject, name: string): string {
+function requiredText(claims: JsonObject, name: string): string {
   const value = claims[name];
   if (typeof value === 'string' && value !== '') return value;
   throw invalidProof(`${name} is missing or not a string`);

@@ -49,7 +49,7 @@ const B64_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const BEARER_AFTER_COMMA = /,\s*bearer(?:\s|$)/i;
 /** Also as parsers with nesting write it: `access_token[]`, `access_token[x]`, `[access_token]`. */
 const ACCESS_TOKEN_NAME = /^\[?access_token(?:[[\]]|$)/;
-const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /**
  * Reads the bearer token of a request, from the Authorization header only (RFC 6750 section 2.1, RFC 9700 section
@@ -71,22 +71,23 @@ function fromHeader(request: TokenRequest, schemes: readonly string[]): string |
   const { rawHeaders, socket, headers } = request;
   const header = Object.hasOwn(headers, 'authorization') ? headers['authorization'] : undefined;
   // node:http keeps the first of two Authorization headers: which one counts must not be guessed.
-  if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
-  if (rawHeaders && rawHeaders.length >= maxRawHeaders(socket)) throw malformed('Node may have dropped headers');
+  if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformedHeader('more than one Authorization header');
+  if (rawHeaders && rawHeaders.length >= maxRawHeaders(socket)) throw malformedHeader('Node may have dropped headers');
   if (header === undefined) return undefined;
-  if (typeof header !== 'string') throw malformed('the Authorization header is not a string');
+  if (typeof header !== 'string') throw malformedHeader('the Authorization header is not a string');
   if (PLAIN_BEARER.test(header)) return header.slice(BEARER_LENGTH);
 
   const [, scheme, credentials] = CREDENTIALS.exec(header) ?? [];
-  if (scheme === undefined || BEARER_AFTER_COMMA.test(header)) throw malformed('not one scheme with its credentials');
+  if (scheme === undefined || BEARER_AFTER_COMMA.test(header))
+    throw malformedHeader('not one scheme with its credentials');
   // Another scheme is not an attempt at a bearer token: the plain challenge says what is expected (RFC 6750 section 3).
   if (!schemes.includes(scheme.toLowerCase())) return undefined;
   if (credentials === undefined || !B64_TOKEN.test(credentials))
-    throw malformed(`no single b64token after "${scheme}"`);
+    throw malformedHeader(`no single b64token after "${scheme}"`);
   return credentials;
 }
 
-function malformed(privateDetail: string): AuthError {
+function malformedHeader(privateDetail: string): AuthError {
   return new AuthError('malformed_authorization', { privateDetail });
 }
 
@@ -109,7 +110,7 @@ function countAuthorization(rawHeaders: readonly string[]): number {
 function hasFormToken(request: TokenRequest): boolean {
   // A member of that name in a JSON document is data of the API, not a token.
   const type = headerOf(request, 'content-type');
-  if (typeof type !== 'string' || !FORM.test(type)) return false;
+  if (typeof type !== 'string' || !FORM_TYPE.test(type)) return false;
   const { body } = request;
   if (body === null) return false;
   if (typeof body === 'string') return namesAccessToken(body);

@@ -8,7 +8,7 @@ import type { JsonObject } from './strict-json';
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** How a request is sent. */
-export interface Exchange {
+export interface FetchOptions {
   readonly fetch: Fetch;
   /** Aborts the exchange, head and body. A reason that is a string completes the sentence "<URL> ...". */
   readonly signal: AbortSignal;
@@ -33,15 +33,15 @@ export class FetchError extends Error {
 }
 
 /** Fetches JSON, parsed strictly. Rejects with a FetchError. */
-export async function fetchJson(url: string, options: Exchange): Promise<unknown> {
+export async function fetchJson(url: string, options: FetchOptions): Promise<unknown> {
   const bytes = await fetchBytes(url, options);
-  return attempt(() => parseJson(bytes)) ?? refuse(url, 'did not respond with JSON', 200);
+  return attempt(() => parseJson(bytes)) ?? refuseDocument(url, 'did not respond with JSON', 200);
 }
 
 /** Fetches a JSON object, parsed strictly. Rejects with a FetchError. */
-export async function fetchObject(url: string, options: Exchange): Promise<JsonObject> {
+export async function fetchObject(url: string, options: FetchOptions): Promise<JsonObject> {
   const bytes = await fetchBytes(url, options);
-  return attempt(() => parseJsonObject(bytes)) ?? refuse(url, 'did not respond with a JSON object', 200);
+  return attempt(() => parseJsonObject(bytes)) ?? refuseDocument(url, 'did not respond with a JSON object', 200);
 }
 
 /**
@@ -50,22 +50,22 @@ export async function fetchObject(url: string, options: Exchange): Promise<JsonO
  *
  * @throws FetchError
  */
-export function fetchBytes(url: string, options: Exchange): Promise<Buffer> {
+export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> {
   const { signal, contentType, maxBytes = MAX_BYTES } = ownMembers(options);
   async function work(): Promise<Buffer> {
     signal.throwIfAborted();
-    const response = await send(url, options).catch((cause: unknown) => fail(url, cause));
+    const response = await fetchWith(url, options).catch((cause: unknown) => fail(url, cause));
     const { status, headers, body } = response;
     const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     const isExpected = contentType === undefined || type === contentType;
     if (status === 200 && isExpected) {
       const bytes = body ? await readBody(body, maxBytes).catch((cause: unknown) => fail(url, cause)) : NO_BYTES;
-      return bytes ?? refuse(url, `responded with more than ${maxBytes} bytes`, status);
+      return bytes ?? refuseDocument(url, `responded with more than ${maxBytes} bytes`, status);
     }
     await body?.cancel();
-    if (status === 200) return refuse(url, `responded with another content type than ${contentType}`, status);
+    if (status === 200) return refuseDocument(url, `responded with another content type than ${contentType}`, status);
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
-    return refuse(url, `responded with ${status}${advice}`, status);
+    return refuseDocument(url, `responded with ${status}${advice}`, status);
   }
   return unlessAborted(signal, loggableUrl(url), work(), () => unusedProxy(url));
 }
@@ -73,18 +73,18 @@ export function fetchBytes(url: string, options: Exchange): Promise<Buffer> {
 const MAX_BYTES = 1_048_576;
 const NO_BYTES = Buffer.alloc(0);
 
-function refuse(url: string, why: string, status: number): never {
+function refuseDocument(url: string, why: string, status: number): never {
   throw new FetchError(`${loggableUrl(url)} ${why}`, { status });
 }
 
 function fail(url: string, cause: unknown): never {
-  const code = codeOf(cause);
-  const why = code === undefined ? '' : ` (${code})${adviceOn(code, url)}`;
+  const code = networkCodeOf(cause);
+  const why = code === undefined ? '' : ` (${code})${adviceOnCode(code, url)}`;
   throw new FetchError(`${loggableUrl(url)} could not be fetched${why}`, { cause });
 }
 
 /** What to do about failures that are mistakes of the operator, by their codes. */
-const ADVICE: readonly (readonly [code: RegExp, advice: string])[] = [
+const ADVICE_BY_CODE: readonly (readonly [code: RegExp, advice: string])[] = [
   [
     /SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CERT_UNTRUSTED/,
     ': Node does not know the CA of its certificate; start with NODE_EXTRA_CA_CERTS=/path/to/ca.pem',
@@ -95,8 +95,8 @@ const ADVICE: readonly (readonly [code: RegExp, advice: string])[] = [
   [/TIMEOUT|ETIMEDOUT|UNREACH/, '; where only a proxy leads out, start with HTTPS_PROXY and NODE_USE_ENV_PROXY=1'],
 ];
 
-function adviceOn(code: string, url: string): string {
-  const [, advice = ''] = ADVICE.find(([pattern]) => pattern.test(code)) ?? [];
+function adviceOnCode(code: string, url: string): string {
+  const [, advice = ''] = ADVICE_BY_CODE.find(([pattern]) => pattern.test(code)) ?? [];
   return advice.startsWith(':') ? advice : unusedProxy(url) || advice;
 }
 
@@ -109,28 +109,28 @@ function unusedProxy(url: string): string {
 }
 
 /** Without prototypes: fetch reads inherited members of its options too. */
-async function send(url: string, options: Exchange): Promise<Response> {
+async function fetchWith(url: string, options: FetchOptions): Promise<Response> {
   const { fetch, signal, headers, form, contentType = 'application/json' } = ownMembers(options);
   const accept = { accept: contentType, ...headers };
   const request = ownMembers({ redirect: 'manual', signal, headers: accept } as const);
   if (form)
     return fetch(
       url,
-      ownMembers({ ...request, method: 'POST', headers: { ...accept, ...FORM }, body: form.toString() }),
+      ownMembers({ ...request, method: 'POST', headers: { ...accept, ...FORM_HEADERS }, body: form.toString() }),
     );
   try {
     return await fetch(url, request);
   } catch (error) {
     // The server may close an idle connection just as it is used again (RFC 9112 section 9.3.1).
-    if (!/^(ECONNRESET|UND_ERR_SOCKET)$/.test(codeOf(error) ?? '') || signal.aborted) throw error;
+    if (!/^(ECONNRESET|UND_ERR_SOCKET)$/.test(networkCodeOf(error) ?? '') || signal.aborted) throw error;
     return fetch(url, request);
   }
 }
 
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const FORM_HEADERS = { 'content-type': 'application/x-www-form-urlencoded' };
 
 /** `ECONNREFUSED`: the code alone, because the messages of causes can contain anything. */
-function codeOf(error: unknown): string | undefined {
+function networkCodeOf(error: unknown): string | undefined {
   const code: unknown = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
   return typeof code === 'string' ? code : undefined;
 }

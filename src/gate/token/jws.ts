@@ -63,9 +63,9 @@ const OPAQUE: Readonly<Record<number, string>> = {
  * @throws AuthError `malformed_token`
  */
 export function parseToken(raw: string): UnverifiedToken {
-  if (raw.length > MAX_TOKEN_LENGTH) throw malformed(`longer than ${MAX_TOKEN_LENGTH} characters`);
+  if (raw.length > MAX_TOKEN_LENGTH) throw malformedToken(`longer than ${MAX_TOKEN_LENGTH} characters`);
   const parts = raw.split('.');
-  if (parts.length !== 3) throw malformed(`${parts.length} parts instead of 3${OPAQUE[parts.length] ?? ''}`);
+  if (parts.length !== 3) throw malformedToken(`${parts.length} parts instead of 3${OPAQUE[parts.length] ?? ''}`);
   const [header, payload, signature] = parts as [string, string, string];
   return {
     raw,
@@ -90,15 +90,15 @@ export function checkHeader(
   },
 ): UnverifiedHeader {
   const { alg, typ, kid } = header;
-  if (typeof alg !== 'string') throw malformed('alg is not a string');
+  if (typeof alg !== 'string') throw malformedToken('alg is not a string');
   if (!accepted.algorithms.has(alg as Algorithm)) throw new AuthError('algorithm_not_allowed');
   // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.
   // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
   if ('crit' in header || 'b64' in header) throw new AuthError('unsupported_critical_header');
-  if (typ !== undefined && typeof typ !== 'string') throw malformed('typ is not a string');
+  if (typ !== undefined && typeof typ !== 'string') throw malformedToken('typ is not a string');
   if (!accepted.types.has(mediaType(typ))) throw new AuthError('wrong_type');
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_ID_LENGTH)) {
-    throw malformed(`kid is not a string of at most ${MAX_KEY_ID_LENGTH} characters`);
+    throw malformedToken(`kid is not a string of at most ${MAX_KEY_ID_LENGTH} characters`);
   }
   return { algorithm: alg as Algorithm, keyId: kid };
 }
@@ -129,7 +129,7 @@ function parsePart(part: string, name: string): JsonObject {
     return parseJsonObject(bytes);
   } catch {
     // The parser's message quotes the text it stumbled over, which is a piece of the token: it goes nowhere.
-    throw malformed(`the ${name} is not a strict JSON object`);
+    throw malformedToken(`the ${name} is not a strict JSON object`);
   }
 }
 
@@ -137,10 +137,10 @@ function decodePart(part: string, name: string): Buffer {
   const bytes = Buffer.from(part, 'base64url');
   // Node decodes leniently (padding, `+/`, stray bits, any other character): only what encodes back to the same is
   // canonical. Two spellings of one token would be two cache keys and two log lines.
-  if (part === '' || bytes.toString('base64url') !== part) throw malformed(`the ${name} is not base64url`);
+  if (part === '' || bytes.toString('base64url') !== part) throw malformedToken(`the ${name} is not base64url`);
   return bytes;
 }
 
-function malformed(privateDetail: string): AuthError {
+function malformedToken(privateDetail: string): AuthError {
   return new AuthError('malformed_token', { privateDetail });
 }

@@ -167,7 +167,7 @@ const THREADS = Math.min(4, Math.max(1, availableParallelism() - 1));
 const LIMITS_US = { running: 4_000 * THREADS, waiting: 250_000 * THREADS };
 
 /** Characters at the end of a token by which it is found: hashing a whole token takes longer than comparing it. */
-const ENDING = 32;
+const KEPT_ENDING = 32;
 
 /** The real ones: an app that fakes timers in its tests, before or after it loads this, still gets its tokens verified. */
 const { setImmediate: defer } = timers;
@@ -229,7 +229,7 @@ export class SignatureVerifier {
    * @param caller - whose signature it is; with its `client` where a verified token names it
    */
   verify(token: SignedText, key: CostedKey, algorithm: Algorithm, caller: Caller = {}): Promise<void> {
-    const ending = token.raw.slice(-ENDING);
+    const ending = token.raw.slice(-KEPT_ENDING);
     const same = this.#underWay.get(ending);
     // The key of an id may have been replaced in the meantime.
     if (same?.key === key && same.token.raw === token.raw) {

@@ -47,10 +47,10 @@ interface VerifiedToken {
 }
 
 /** Checks the claims of a token, whether they were signed or returned by an introspection endpoint. */
-export type ClaimsVerifier = (claims: JsonObject) => VerifiedToken;
+export type ClaimsCheck = (claims: JsonObject) => VerifiedToken;
 
 /** Makes the check of the claims of one issuer's tokens: that of `checkClaims()`. */
-export function claimsVerifier(rules: ClaimRules, clock: Clock): ClaimsVerifier {
+export function claimsCheck(rules: ClaimRules, clock: Clock): ClaimsCheck {
   return (claims) => checkClaims(claims, rules, clock());
 }
 
@@ -145,14 +145,14 @@ export function isUnverified({ cause }: AuthError): boolean {
  */
 function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): VerifiedToken {
   const { preset, clockToleranceMs } = rules;
-  const issuer = text(claims, 'iss') ?? missing('iss');
+  const issuer = optionalText(claims, 'iss') ?? missing('iss');
   const audience = audiences(claims);
   const expiresAtMs = time(claims, 'exp') ?? missing('exp');
   const notBeforeMs = time(claims, 'nbf');
   // Without `iat` the age of a token is unknown, and a dropped floor could let it back in.
   const issuedAtMs = time(claims, 'iat') ?? missing('iat');
-  const subject = text(claims, 'sub');
-  const tokenId = text(claims, 'jti');
+  const subject = optionalText(claims, 'sub');
+  const tokenId = optionalText(claims, 'jti');
   const { cnf: confirmation } = claims;
   if (confirmation !== undefined && !isObject(confirmation)) throw invalid('cnf is not an object');
   requireClaims(claims, preset);
@@ -200,7 +200,7 @@ function checkConfirmation(confirmation: JsonObject, provable: readonly string[]
   if (methods.length === 0 || !methods.every((method) => provable.includes(method))) {
     throw new AuthError('sender_constrained');
   }
-  for (const method of methods) if (!text(confirmation, method)) throw invalid(`cnf.${method} is empty`);
+  for (const method of methods) if (!optionalText(confirmation, method)) throw invalid(`cnf.${method} is empty`);
 }
 
 function requireClaims(claims: JsonObject, { requiredClaims, fixedClaims }: Preset): void {
@@ -222,14 +222,14 @@ export function isBoundByDpop({ cnf }: JsonObject): boolean {
 
 function readClientId(claims: JsonObject, { clientIdClaims }: Preset): string {
   for (const name of clientIdClaims) {
-    const clientId = text(claims, name);
+    const clientId = optionalText(claims, name);
     if (clientId === '') throw invalid('the client id is empty');
     if (clientId !== undefined) return clientId;
   }
   return missing(clientIdClaims.join(' or '));
 }
 
-function text(claims: JsonObject, name: string): string | undefined {
+function optionalText(claims: JsonObject, name: string): string | undefined {
   const value = claims[name];
   if (value !== undefined && typeof value !== 'string') throw invalid(`${name} is not a string`);
   return value;

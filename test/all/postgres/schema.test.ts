@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { postgresSchema } from '../../../src/gate/generation/postgres/schema';
-import { sourceFromUrl } from '../../../src/gate/generation/postgres/log';
+import { postgresFromUrl } from '../../../src/gate/generation/postgres/log';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
@@ -206,7 +206,7 @@ describe('a user with', () => {
 
 describe('a URL', () => {
   it('makes a source that creates its table, appends, reads, hints and ends its connections', async () => {
-    const source = sourceFromUrl(`${server.url}?table=${table}&mark=off`, { logger: recordingLogger() });
+    const source = postgresFromUrl(`${server.url}?table=${table}&mark=off`, { logger: recordingLogger() });
     expect(source.mark).toBe(false);
     const reader = source.reader();
     await readToEnd(reader);
@@ -221,14 +221,14 @@ describe('a URL', () => {
   });
 
   it('with sslmode=require is refused by a server without TLS instead of falling back', async () => {
-    const source = sourceFromUrl(`${server.url}?sslmode=require`, { logger: recordingLogger() });
+    const source = postgresFromUrl(`${server.url}?sslmode=require`, { logger: recordingLogger() });
     await expect(readAll({ source })).rejects.toThrow('PostgreSQL: ');
     await source.close();
   });
 
   it('with a wrong password says so without it', async () => {
     const url = server.url.replace('postgres@', 'nobody:hunter2@');
-    const source = sourceFromUrl(url, { logger: recordingLogger() });
+    const source = postgresFromUrl(url, { logger: recordingLogger() });
     await expect(readAll({ source })).rejects.toThrow(/^PostgreSQL: (?!.*hunter2)/);
     await source.close();
   });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createRequire } from 'node:module';
-import { sourceFromUrl } from '../../../src/gate/generation/redis/log';
+import { redisFromUrl } from '../../../src/gate/generation/redis/log';
 import { recordingLogger } from '../../support/log';
 import { ends, startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
@@ -196,7 +196,7 @@ describe.each([
       ...rules,
     );
   const from = (user: string, password?: string) => {
-    const source = sourceFromUrl(urlOf(user, password), { load, logger });
+    const source = redisFromUrl(urlOf(user, password), { load, logger });
     opened.add(() => source.close?.());
     return source;
   };

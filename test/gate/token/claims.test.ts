@@ -1,5 +1,5 @@
 import { AuthError } from '../../../src/gate/core/errors';
-import { claimsVerifier, isUnverified, TokenVerifier } from '../../../src/gate/token/verify';
+import { claimsCheck, isUnverified, TokenVerifier } from '../../../src/gate/token/verify';
 import type { ClaimRules } from '../../../src/gate/token/verify';
 import { PRESETS } from '../../../src/gate/token/presets';
 import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
@@ -25,7 +25,7 @@ const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false
 /** The claims as they are read, or the reason of the refusal with what operators are told. */
 function outcome(changes: Record<string, unknown>, rules: Partial<ClaimRules> = {}): unknown {
   try {
-    return claimsVerifier({ ...RULES, ...rules }, () => NOW_MS)({ ...goodClaims(), ...changes });
+    return claimsCheck({ ...RULES, ...rules }, () => NOW_MS)({ ...goodClaims(), ...changes });
   } catch (error) {
     const { reason, privateDetail } = error as AuthError;
     return [reason, privateDetail];
@@ -202,21 +202,21 @@ describe('the times of a token, to the millisecond', () => {
     ['exp', NOW * 1000 + 69_999, undefined],
     ['exp', NOW * 1000 + 70_000, 'expired'],
   ])('%s at %i with a tolerance of 10 s: %p', (_claim, nowMs, reason) => {
-    const check = (): unknown => claimsVerifier(RULES, () => nowMs)(claims);
+    const check = (): unknown => claimsCheck(RULES, () => nowMs)(claims);
     if (reason === undefined) expect(check()).toMatchObject({ acceptedFromMs: NOW * 1000 - 10_000 });
     else expect(check).toThrow(new AuthError(reason as 'expired'));
   });
 
   it('refuses a token that is both expired and not valid yet as expired', () => {
     const both = { ...claims, nbf: NOW + 60, exp: NOW - 20 };
-    expect(() => claimsVerifier(RULES, () => NOW * 1000)(both)).toThrow(new AuthError('expired'));
+    expect(() => claimsCheck(RULES, () => NOW * 1000)(both)).toThrow(new AuthError('expired'));
   });
 });
 
 const keys = staticKeys(jwks(testKey()));
 
 const clock = (): number => NOW_MS;
-const verifyClaims = claimsVerifier(RULES, clock);
+const verifyClaims = claimsCheck(RULES, clock);
 
 const verifierWith = (source: KeySource): TokenVerifier =>
   new TokenVerifier({ rules: RULES, algorithms: ['ES256'], keys: source, signatures: new SignatureVerifier(), clock });

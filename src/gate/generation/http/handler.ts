@@ -58,19 +58,19 @@ export function logHandler(options: {
   function serveLog(req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void {
     const [path = '', ...rest] = (req.url ?? '').split('?');
     if (path !== '' && path !== '/') {
-      return next ? next() : refuse(res, 404, 'not_found', 'There is nothing at this URL.');
+      return next ? next() : refuseRequest(res, 404, 'not_found', 'There is nothing at this URL.');
     }
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       res.setHeader('Allow', 'GET, HEAD');
-      return refuse(res, 405, 'method_not_allowed', `This URL takes GET, HEAD; got ${req.method}.`);
+      return refuseRequest(res, 405, 'method_not_allowed', `This URL takes GET, HEAD; got ${req.method}.`);
     }
     const query = new URLSearchParams(rest.join('?'));
-    const problem = problemOf(query);
-    if (problem !== undefined) return refuse(res, 400, 'invalid_request', problem);
+    const problem = problemOfQuery(query);
+    if (problem !== undefined) return refuseRequest(res, 400, 'invalid_request', problem);
     const after = query.get('after') ?? undefined;
     const waitMs = req.method === 'HEAD' ? 0 : Math.min(Number(query.get('wait') ?? 0), MAX_WAIT_MS);
     // A client that asks again at once must not be served while the server closes.
-    if (closed && waitMs > 0) return refuse(res, 503, 'unavailable', 'The server is closing.');
+    if (closed && waitMs > 0) return refuseRequest(res, 503, 'unavailable', 'The server is closing.');
     if (waitMs > 0 && log.read(after, 1).changes.length === 0) return hold(res, after, waitMs);
     send(res, after);
   }
@@ -83,7 +83,7 @@ export function logHandler(options: {
   });
 }
 
-function problemOf(query: URLSearchParams): string | undefined {
+function problemOfQuery(query: URLSearchParams): string | undefined {
   for (const name of ['after', 'wait']) if (query.getAll(name).length > 1) return `${name} must be sent once.`;
   if ((query.get('after') ?? '').length > MAX_POSITION_LENGTH) {
     return `after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`;
@@ -107,7 +107,7 @@ function markText({ epoch, unit, completeMs, keptMs }: Mark): string {
 }
 
 /** A problem (RFC 9457). */
-function refuse(res: ServerResponse, status: number, code: string, detail: string): void {
+function refuseRequest(res: ServerResponse, status: number, code: string, detail: string): void {
   res.writeHead(status, { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' });
   res.end(JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail, code }));
 }

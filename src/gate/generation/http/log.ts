@@ -61,13 +61,13 @@ export function httpGenerations(options: HttpGenerationsOptions): GenerationSour
 }
 
 /** Makes the source for an `http://` or `https://` URL. */
-export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationSource {
+export function httpFromUrl(url: string, dependencies: SourceDependencies): GenerationSource {
   const { headers, allowHttp, fetch, schedule } = dependencies;
   return httpGenerations({ url, headers, allowHttp, fetch, schedule });
 }
 
 /** Longest time that a server holds a response, in ms. */
-const MAX_WAIT_MS = 30_000;
+const MAX_POLL_MS = 30_000;
 /** A server that does not wait is asked no more often than this, in ms. */
 const SHORTEST_WAIT_MS = 250;
 /** More than 2,000 changes with the longest client ids take. */
@@ -114,7 +114,7 @@ function httpReader({
 
   return {
     async next(waitMs) {
-      const heldMs = Math.min(Math.ceil(waitMs), MAX_WAIT_MS);
+      const heldMs = Math.min(Math.ceil(waitMs), MAX_POLL_MS);
       const paused = heldMs > 0 ? pause(Math.min(heldMs, SHORTEST_WAIT_MS)) : undefined;
       try {
         if (closed) throw new SourceError('closed');
@@ -195,16 +195,17 @@ function readConnection(options: HttpGenerationsOptions) {
   // Node's error repeats its input, and with it the password.
   const url = parseUrl(given);
   if (!url || !/^https?:$/.test(url.protocol) || url.hash !== '') {
-    refuse('option "url" must be an absolute http: or https: URL without a fragment');
+    refuseResponse('option "url" must be an absolute http: or https: URL without a fragment');
   }
   if (!allowHttp && !isSecureUrl(url.href)) {
-    refuse('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
+    refuseResponse('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
   }
   const headers = new Headers(givenHeaders);
   if (hasUserInfo(url.href)) {
-    if (headers.has('authorization')) refuse('credentials in "url" and an Authorization header exclude each other');
+    if (headers.has('authorization'))
+      refuseResponse('credentials in "url" and an Authorization header exclude each other');
     const credentials = attempt(() => decodeURIComponent(`${url.username}:${url.password}`));
-    if (credentials === undefined) refuse('the credentials in "url" must be percent-encoded');
+    if (credentials === undefined) refuseResponse('the credentials in "url" must be percent-encoded');
     headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
   }
   [url.username, url.password] = ['', ''];
@@ -219,12 +220,12 @@ function readHeaders(given: unknown): Headers | undefined {
   for (const [name, value] of Object.entries(given)) {
     // Node's error repeats the value, and that may be a secret.
     const isValid = typeof value === 'string' && attempt(() => new Headers([[name, value]])) !== undefined;
-    if (!isValid) refuse(`option "headers" has no valid header under ${describe(name)}`);
+    if (!isValid) refuseResponse(`option "headers" has no valid header under ${describe(name)}`);
     headers.set(name, value);
   }
   return headers;
 }
 
-function refuse(what: string): never {
+function refuseResponse(what: string): never {
   throw new TypeError(`httpGenerations(): ${what}`);
 }

@@ -9,7 +9,7 @@ import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, GenerationLog, LogReader, Mark } from '../log';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
-import { BATCH, postgresTable, prepareTable } from './schema';
+import { ROWS_PER_READ, postgresTable, prepareTable } from './schema';
 import { PostgresSessions } from './sessions';
 import type { PostgresClient, PostgresPool, PostgresQuery, PostgresSession } from './sessions';
 
@@ -118,7 +118,7 @@ function readPool(given: unknown, at: OptionPlace): PostgresPool | undefined {
  *
  * @throws TypeError when the URL is wrong or pg is not installed in a version that works; the message does not repeat the URL.
  */
-export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
+export function postgresFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
   const { clock, schedule, logger, load = loadPackage } = dependencies;
   const { url: connectionString, place: table, mark } = readStoreUrl(url, 'postgres', 'table');
   const pg = loadPeer<typeof Pg>('pg', load);
@@ -227,7 +227,7 @@ function postgresReader(options: {
     }
     const generations = found.generations ?? [];
     const changes = (found.clientIds ?? []).map((clientId, at) => [clientId, generations[at] as number] as const);
-    const end = changes.length < BATCH;
+    const end = changes.length < ROWS_PER_READ;
     position = found.last ?? position;
     isHinted ||= !end;
     // It was promoted: another connection can listen.

@@ -82,7 +82,7 @@ CREATE CONSTRAINT TRIGGER ${TRIGGER} AFTER INSERT OR UPDATE ON ${quoted} DEFERRA
 }
 
 /** Changes per batch: a few ms of work. */
-export const BATCH = 2_000;
+export const ROWS_PER_READ = 2_000;
 
 /** Rows that one unit removes at most: a few ms of work. */
 const TRIMMED_PER_UNIT = 500;
@@ -144,7 +144,7 @@ export function postgresTable(
     read: `
     WITH batch AS MATERIALIZED (
       SELECT position, id, client_id, generation FROM ${quoted}
-      WHERE position > coalesce($1::bigint, 0) ORDER BY position LIMIT ${BATCH}
+      WHERE position > coalesce($1::bigint, 0) ORDER BY position LIMIT ${ROWS_PER_READ}
     )
     SELECT json_build_object(
       'isStandby', pg_is_in_recovery(),

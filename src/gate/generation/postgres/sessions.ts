@@ -142,7 +142,7 @@ export class PostgresSessions {
 }
 
 /** What an operator can do, by SQLSTATE (PostgreSQL manual, appendix A). */
-const ADVICE: Readonly<Record<string, string>> = {
+const ADVICE_BY_SQLSTATE: Readonly<Record<string, string>> = {
   '28000': 'the user or this address is not allowed (pg_hba.conf)',
   '28P01': 'user name or password is wrong',
   '3D000': 'the database does not exist',
@@ -160,7 +160,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 function postgresFailure(error: unknown): SourceError {
   const code = String(ownValue(error, 'code'));
-  const advice = Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
+  const advice = Object.hasOwn(ADVICE_BY_SQLSTATE, code) ? ADVICE_BY_SQLSTATE[code] : undefined;
   const detail = advice === undefined ? describeFailure(error) : `${advice} (${code})`;
   return new SourceError(`PostgreSQL: ${detail}`, { cause: error });
 }

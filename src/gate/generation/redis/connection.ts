@@ -206,7 +206,7 @@ export function redisSession(
 }
 
 /** What an operator can do, by the first word of the error reply. */
-const ADVICE: Readonly<Record<string, string>> = {
+const ADVICE_BY_ERROR: Readonly<Record<string, string>> = {
   ERR: 'the command was refused; Redis 6.2 or later is needed',
   CLUSTERDOWN: 'the cluster does not serve this key now',
   LOADING: 'the server is loading its data',
@@ -239,5 +239,5 @@ function reasonOf(error: unknown): string | undefined {
   // Redis 6.2 wraps the error of a command in a script: `ERR Error running script [...]: -READONLY You can't write`.
   const words = error instanceof Error ? /^(?:ERR .* -)?([A-Z]{3,20})\b/.exec(error.message) : undefined;
   const word = words?.[1] ?? '';
-  return Object.hasOwn(ADVICE, word) ? `${ADVICE[word]} (${word})` : undefined;
+  return Object.hasOwn(ADVICE_BY_ERROR, word) ? `${ADVICE_BY_ERROR[word]} (${word})` : undefined;
 }

@@ -56,7 +56,7 @@ export function redisGenerations(options: RedisGenerationsOptions): GenerationLo
  *
  * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
  */
-export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
+export function redisFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
   const { clock, schedule, logger, load = loadPackage } = dependencies;
   const { place, mark } = readStoreUrl(url, 'redis', 'key');
   // Our own limit ends a command, and says what the connection has reported.
@@ -166,7 +166,7 @@ function redisReader(options: {
   let isComplete = false;
   let wake = (): void => undefined;
 
-  async function readMark(): Promise<StoredMark | undefined> {
+  async function readMark(): Promise<RedisMark | undefined> {
     return markKey === undefined ? undefined : markOf(await session.run(['HMGET', markKey, ...MARK_FIELDS]));
   }
 
@@ -247,7 +247,7 @@ function entriesOf(reply: unknown): readonly Entry[] {
 }
 
 /** The value of a field; a client may be set up to return buffers in place of texts. */
-function valueOf(fields: readonly unknown[], name: string): string | undefined {
+function fieldOf(fields: readonly unknown[], name: string): string | undefined {
   const at = fields.findIndex((field, index) => index % 2 === 0 && String(field) === name);
   return at < 0 ? undefined : String(fields[at + 1]);
 }
@@ -257,11 +257,11 @@ function changeOf(fields: readonly unknown[]): Change {
   // As most writers write it: a log can have a million of them.
   const isUsual = fields[0] === 'client_id' && fields[2] === 'generation';
   if (isUsual) return [fields[1], parseGeneration(fields[3])] as unknown as Change;
-  return [valueOf(fields, 'client_id'), parseGeneration(valueOf(fields, 'generation'))] as unknown as Change;
+  return [fieldOf(fields, 'client_id'), parseGeneration(fieldOf(fields, 'generation'))] as unknown as Change;
 }
 
 /** A mark as it is stored. */
-interface StoredMark {
+interface RedisMark {
   readonly mark: Mark;
   /** Id of the last entry when it was written: a stream that ends before that has lost what the mark covers, or lags. */
   readonly last: string;
@@ -270,7 +270,7 @@ interface StoredMark {
 const MARK_FIELDS = ['epoch', 'unit', 'complete_ms', 'kept_ms', 'last', 'format'];
 
 /** The mark in the values of its fields. @throws SourceError when it is not one, or in a later format */
-function markOf(reply: unknown): StoredMark | undefined {
+function markOf(reply: unknown): RedisMark | undefined {
   if (!Array.isArray(reply)) throw new SourceError('Redis: the reply is not the fields of a mark');
   const [epoch, unitText, completeText, keptText, last, format] = (reply as unknown[]).map((value) =>
     typeof value === 'string' || typeof value === 'number' ? String(value) : undefined,

@@ -8,8 +8,8 @@ import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
 import { discoverEndpoint } from '../keys/fetch-keys';
 import type { DiscoveryOptions } from '../keys/fetch-keys';
 import type { JsonObject } from '../strict-json';
-import { claimsVerifier, isBoundByDpop } from '../verify';
-import type { ClaimRules, ClaimsVerifier } from '../verify';
+import { claimsCheck, isBoundByDpop } from '../verify';
+import type { ClaimRules, ClaimsCheck } from '../verify';
 
 /** How the authorization server is asked about opaque tokens (RFC 7662). */
 export interface OpaqueOptions {
@@ -114,11 +114,11 @@ const ACCESS_TOKEN_KINDS = ['bearer', 'access_token', 'access', 'at+jwt'];
  * @param canLackClient - accepts a response without a client id (optional in RFC 7662 section 2.2), whose client is then called
  *   `sub:<sub>`: the name of a user alone could be that of a client
  */
-export function introspectedClaimsVerifier(rules: ClaimRules, canLackClient: boolean, clock: Clock): ClaimsVerifier {
+export function introspectedClaimsCheck(rules: ClaimRules, canLackClient: boolean, clock: Clock): ClaimsCheck {
   const { preset, issuer } = rules;
   const clientIdClaims = [...new Set([...preset.clientIdClaims, 'client_id'])];
   const relaxed = { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: [] } };
-  const verifyClaims = claimsVerifier(relaxed, clock);
+  const verifyClaims = claimsCheck(relaxed, clock);
 
   /** The claims with the name of their client, for the check only. */
   function withClient(claims: JsonObject): JsonObject {

@@ -37,14 +37,14 @@ interface Response<Known> {
 }
 
 /** For one token: its turn and the call. */
-const TIMEOUT_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 /** How long a token counts as inactive: it may have been issued a moment ago by another server of the issuer. */
 const INACTIVE_MS = 5_000;
 /** Calls: 16 at the same time where one unit is alone. */
 const LIMITS = { running: 32, waiting: 256 };
 const MAX_ACTIVE = 5_000;
 const MAX_INACTIVE = 10_000;
-const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
+const ASKING_BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 /** Time between two tokens of our own: the shortest pause. */
 const PROBE_EVERY_MS = 125;
 /** Pause between two warnings about responses that only some tokens get. */
@@ -82,7 +82,7 @@ export function introspector<Known extends object>({
   const inFlight = new Map<string, Promise<Known>>();
   const calls = new FairQueue(LIMITS, 'opaque tokens');
   const exchanges = new Exchanges(schedule);
-  const outage = new Outage(BACK_OFF, clock, random);
+  const outage = new Outage(ASKING_BACK_OFF, clock, random);
   let closed = false;
   let warnedMs = -Infinity;
   let probing = false;
@@ -102,7 +102,7 @@ export function introspector<Known extends object>({
   async function ask(token: string, id: string, caller: Caller): Promise<Known> {
     requireAvailable();
     const client = active.get(id, NO_OPTIONS)?.client;
-    return exchanges.run(TIMEOUT_MS, (signal) => {
+    return exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => {
       return calls.run({ ...caller, client }, 1, () => callFor(token, id, signal), signal);
     });
   }
@@ -155,7 +155,7 @@ export function introspector<Known extends object>({
     probing = true;
     probedMs = clock();
     try {
-      await exchanges.run(TIMEOUT_MS, (signal) => askAbout(`made-up-by-tillgate-${randomUUID()}`, signal));
+      await exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => askAbout(`made-up-by-tillgate-${randomUUID()}`, signal));
     } catch (error) {
       if (!closed) pause(failureOf(error));
       return;

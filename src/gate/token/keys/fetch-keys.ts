@@ -5,13 +5,13 @@ import type { Logger } from '../../core/logger';
 import { isObject, ownMembers } from '../../core/objects';
 import { loggableUrl, parseUrl } from '../../core/urls';
 import { FetchError, fetchObject } from '../http';
-import type { Exchange } from '../http';
+import type { FetchOptions } from '../http';
 import type { JsonObject } from '../strict-json';
 import { toVerificationKey, unsuitable } from './key-set';
 import type { VerificationKey } from './key-set';
 
 /** Where the metadata of an issuer is fetched. */
-export interface DiscoveryOptions extends Exchange {
+export interface DiscoveryOptions extends FetchOptions {
   /** The issuer that the metadata must name, exactly (RFC 8414 section 3.3). */
   readonly issuer: string;
   /** URL from which the well-known URLs are built; usually the issuer. */
@@ -164,7 +164,7 @@ export function keyFetcher(
   };
 }
 
-async function fetchJwks(jwksUri: string, options: Exchange): Promise<readonly unknown[]> {
+async function fetchJwks(jwksUri: string, options: FetchOptions): Promise<readonly unknown[]> {
   const { keys } = await fetchObject(jwksUri, options);
   const url = loggableUrl(jwksUri);
   if (!Array.isArray(keys) || keys.length === 0) throw new FetchError(`${url} is not a key set with keys in it`);

@@ -28,7 +28,7 @@ export interface KeptKeys {
 /** Version of the records: a process refuses those of a later one. */
 const FORMAT = 1;
 /** A store that does not respond must not hold up the start for long. */
-const TIMEOUT_MS = 2_000;
+const STORE_TIMEOUT_MS = 2_000;
 
 /** Keeps the key set of one issuer in a store. */
 export function keptKeys({
@@ -51,7 +51,7 @@ export function keptKeys({
 }): KeptKeys {
   const outage = new Outage({ firstMs: 0, longestMs: 0 }, clock);
   const limited = <Value>(work: () => Promise<Value>): Promise<Value> =>
-    withTimeLimit(ask(work), TIMEOUT_MS, schedule, (limitMs) => new Error(`no response in ${limitMs} ms`));
+    withTimeLimit(ask(work), STORE_TIMEOUT_MS, schedule, (limitMs) => new Error(`no response in ${limitMs} ms`));
 
   return {
     async load() {

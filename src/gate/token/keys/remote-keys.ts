@@ -129,7 +129,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   };
 }
 
-const BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
+const FETCHING_BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
 /** Longest pause while there are no keys at all: every request is refused until the issuer responds. */
 const LONGEST_WITHOUT_KEYS_MS = 5_000;
 
@@ -161,7 +161,7 @@ export class KeyRefresh {
 
   constructor(options: RemoteKeysOptions) {
     this.#options = options;
-    this.outage = new Outage(BACK_OFF, options.clock, options.random);
+    this.outage = new Outage(FETCHING_BACK_OFF, options.clock, options.random);
     this.#exchanges = new Exchanges(options.schedule);
     this.ready = new Promise((resolve) => (this.#announceReady = resolve));
     this.refreshLater();

@@ -3,7 +3,7 @@ import { SourceError } from '../../../../src/gate/generation/log';
 import { settle } from '../../../support/fake-time';
 import { fakeSource, found } from './fake';
 import type { FakePool, Script } from './fake';
-import { postgresGenerations, sourceFromUrl } from '../../../../src/gate/generation/postgres/log';
+import { postgresGenerations, postgresFromUrl } from '../../../../src/gate/generation/postgres/log';
 import { postgresSchema } from '../../../../src/gate/generation/postgres/schema';
 import type { PostgresPool } from '../../../../src/gate/generation/postgres/sessions';
 
@@ -284,7 +284,7 @@ describe('postgresGenerations', () => {
 describe('a postgres: URL', () => {
   it('makes a pool with bounds, without a connection yet', async () => {
     const { load, made, ended } = fakePg();
-    const source = sourceFromUrl(`${UNREACHABLE}?sslmode=verify-full`, { load });
+    const source = postgresFromUrl(`${UNREACHABLE}?sslmode=verify-full`, { load });
     expect(made).toEqual([
       {
         connectionString: `${UNREACHABLE}?sslmode=verify-full`,
@@ -308,29 +308,29 @@ describe('a postgres: URL', () => {
     ['?application_name=ü', '?application_name=ü', true],
   ])('leaves to pg what is not its own: %s', (query, left, mark) => {
     const { load, made } = fakePg();
-    const source = sourceFromUrl(UNREACHABLE + query, { load });
+    const source = postgresFromUrl(UNREACHABLE + query, { load });
     expect([made[0]?.['connectionString'], source.mark]).toEqual([UNREACHABLE + left, mark]);
   });
 
   it('names the table', () => {
     const { load } = fakePg();
-    expect(messageOf(() => sourceFromUrl(`${UNREACHABLE}?table=a;b`, { load }))).toContain('option "table" must be');
+    expect(messageOf(() => postgresFromUrl(`${UNREACHABLE}?table=a;b`, { load }))).toContain('option "table" must be');
   });
 
   it('says which package is missing', () => {
     const load = (name: string): never => {
       throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
     };
-    expect(messageOf(() => sourceFromUrl(UNREACHABLE, { load }))).toBe(
+    expect(messageOf(() => postgresFromUrl(UNREACHABLE, { load }))).toBe(
       'generations: a postgres: URL needs the package pg (pg is not installed): npm install pg@8',
     );
   });
 
   it('is never repeated', async () => {
     const { load } = fakePg();
-    const source = sourceFromUrl(UNREACHABLE, { load });
+    const source = postgresFromUrl(UNREACHABLE, { load });
     await expect(source.reader().next(0)).rejects.toThrow(/^PostgreSQL: Error$/);
-    expect(messageOf(() => sourceFromUrl('postgres://pos:hunter2@[', { load }))).toBe(
+    expect(messageOf(() => postgresFromUrl('postgres://pos:hunter2@[', { load }))).toBe(
       'generations: the postgres: URL is not valid',
     );
   });

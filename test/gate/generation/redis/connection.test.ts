@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { generationsFromUrl } from '../../../../src/gate/generation/from-url';
 import { connectToRedis, redisConnection } from '../../../../src/gate/generation/redis/connection';
 import type { NodeRedisClient } from '../../../../src/gate/generation/redis/connection';
-import { sourceFromUrl } from '../../../../src/gate/generation/redis/log';
+import { redisFromUrl } from '../../../../src/gate/generation/redis/log';
 import { FakeRedis } from './fake';
 
 /** A client shaped as those of node-redis are; `members` tell which one it is. */
@@ -111,7 +111,7 @@ function packages(...installed: ('ioredis' | 'redis')[]) {
 describe('a redis: URL', () => {
   it('makes a client of ioredis if that alone is installed, and closes it with the source', async () => {
     const { load, made, redis } = packages('ioredis');
-    const source = sourceFromUrl('rediss://pos:hunter2@db.example:6380/3', { load });
+    const source = redisFromUrl('rediss://pos:hunter2@db.example:6380/3', { load });
     const options = { connectTimeout: 5_000, keepAlive: 10_000, connectionName: 'tillgate', protocol: 2 };
     expect(made).toEqual([['ioredis', 'rediss://pos:hunter2@db.example:6380/3', options]]);
     expect(() => redis.clients[0]?.emit('error', new Error('gone'))).not.toThrow();
@@ -125,7 +125,7 @@ describe('a redis: URL', () => {
   it('makes a client of node-redis if both are installed, and survives its first failure', () => {
     const { load, made, nodeRedis } = packages('ioredis', 'redis');
     nodeRedis.connecting = [() => Promise.reject(new Error('ECONNREFUSED'))];
-    sourceFromUrl('redis://db.example', { load });
+    redisFromUrl('redis://db.example', { load });
     const socket = { connectTimeout: 5_000, keepAlive: true, keepAliveInitialDelay: 10_000 };
     const commandOptions = { timeout: 0 };
     expect(made).toEqual([['redis', { url: 'redis://db.example', socket, name: 'tillgate', commandOptions }]]);
@@ -139,7 +139,7 @@ describe('a redis: URL', () => {
     ['?key=shop%3Alog', true, 'shop:log'],
   ])('names the stream and whether it has a mark by its query: %j', async (query, mark, key) => {
     const { load, made, redis } = packages('ioredis');
-    const source = sourceFromUrl(`redis://db.example/0${query}`, { load });
+    const source = redisFromUrl(`redis://db.example/0${query}`, { load });
     expect(source.mark).toBe(mark);
     expect(made).toEqual([['ioredis', 'redis://db.example/0', expect.any(Object)]]);
     await source.append?.([['pos', 5]]);
@@ -157,7 +157,7 @@ describe('a redis: URL', () => {
 
   it('does not use a client of an older version, and says which is installed and which is needed', () => {
     const older = (name: string): unknown => (name.endsWith('/package.json') ? { version: '4.7.1' } : {});
-    expect(() => sourceFromUrl('redis://db.example', { load: older })).toThrow(
+    expect(() => redisFromUrl('redis://db.example', { load: older })).toThrow(
       new TypeError(
         'generations: a redis: URL needs the package redis or ioredis (redis 4.7.1 is installed, 5 or 6 is needed; ' +
           'ioredis 4.7.1 is installed, 5 or 6 is needed): npm install redis@6',
@@ -166,7 +166,7 @@ describe('a redis: URL', () => {
   });
 
   it('says what to install when neither package is', () => {
-    expect(() => sourceFromUrl('redis://pos:hunter2@db.example', { load: packages().load })).toThrow(
+    expect(() => redisFromUrl('redis://pos:hunter2@db.example', { load: packages().load })).toThrow(
       new TypeError(
         'generations: a redis: URL needs the package redis or ioredis (redis is not installed; ioredis is not installed): npm install redis@6',
       ),
@@ -183,7 +183,7 @@ describe('a redis: URL', () => {
     };
     let thrown: unknown;
     try {
-      sourceFromUrl('redis://db.example', { load });
+      redisFromUrl('redis://db.example', { load });
     } catch (caught) {
       thrown = caught;
     }
