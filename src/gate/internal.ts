@@ -131,8 +131,6 @@ export { recognizeIssuer } from './token/recognize';
 export { scopeAdvice } from './token/advice';
 // tillgate check lists the claims that may hold scopes.
 export { scopeClaims } from './token/advice';
-// What the bridge reads, with its limits.
-export type { FetchOptions } from './token/http';
 // tillgate check says why a document could not be read.
 export type { FetchError } from './token/http';
 // Bodies are read up to a limit.
