@@ -1,16 +1,14 @@
 // Compiles the rooms, each into its own dist/: `node scripts/build.mjs`. In the order of their imports, because the
 // compiler reads the declarations that the room before has got.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { load } from 'js-yaml';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-/** Without the app, which nobody installs. */
-export const ROOMS = ['gate', 'testing', 'app', 'cli'];
+export const ROOMS = ['gate', 'testing', 'cli', 'app'];
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) for (const room of ROOMS) build(join(ROOT, 'src', room));
 
@@ -26,14 +24,11 @@ function build(folder) {
   pruneDeclarations(folder, dist);
 }
 
-/** What the compiler leaves out: files that a browser loads, and openapi.yaml as JSON, which is read in 1 ms instead of 80. */
+/** What the compiler leaves out: files that a browser loads, or that a command preloads. */
 function copyStatic(folder, dist) {
   for (const name of sourcesOf(folder)) {
     if (basename(name) === 'static') cpSync(join(folder, name), join(dist, name), { recursive: true });
   }
-  if (basename(folder) !== 'testing') return;
-  const contract = readFileSync(join(ROOT, 'openapi.yaml'), 'utf8');
-  writeFileSync(join(dist, 'openapi', 'contract.json'), JSON.stringify(load(contract)));
 }
 
 function sourcesOf(folder) {
@@ -44,7 +39,7 @@ function sourcesOf(folder) {
 
 /** Removes the declarations that no entry leads to: more than half of them, which no user's compiler reads. */
 function pruneDeclarations(folder, dist) {
-  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const { exports = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const needed = new Set();
   for (const { types } of Object.values(exports)) if (types) visit(join(folder, types));
   for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {

@@ -11,7 +11,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? '.packages');
 const check = process.argv.includes('--check');
 
-for (const room of ROOMS) {
+/** Nobody installs the app. */
+for (const room of ROOMS.filter((name) => name !== 'app')) {
   const tarball = pack(room);
   console.log(tarball);
   if (check) checkTarball(tarball);

@@ -1,31 +1,27 @@
 import { Router } from 'express';
-import type { RequestHandler } from 'express';
 import { serveFiles, setup } from 'swagger-ui-express';
-import type { ContractDocument } from '@tillgate/testing/internal';
-import { withoutSlash } from 'tillgate/internal';
-import { serving, titleOf } from './pages';
+import type { Contract } from './contract';
+import { refuseWriting, withoutSlash } from './pages';
+import type { AppSettings } from './settings';
 
 const TOKEN_PATH = '/connect/token';
 
 /**
- * `GET /docs/`: the contract in Swagger UI, from the files of its package: it works offline, and its requests go to this API and
- * to the token endpoint only.
- *
- * @param authUrl - `{auth_url}`, or the issuer
+ * `GET /docs/`: openapi.yaml in Swagger UI, from the files of its package: it works offline, and its requests go to this API
+ * and to the token endpoint only.
  */
-export function docsPage(contract: ContractDocument, baseUrl: string, authUrl: string | undefined): RequestHandler {
+export function docsPage(contract: Contract, { baseUrl, issuer, authUrl = issuer }: AppSettings): Router {
   const document = withUrls(contract, withoutSlash(baseUrl), authUrl && withoutSlash(authUrl));
   const policy = contentSecurityPolicy(authUrl);
   const router = Router();
-  const handler = serving(router, '/docs', '/docs/{*file}');
-  router.use('/docs', function allowPage(_req, res, next) {
+  router.use('/docs', function allowPage(req, res, next) {
+    if (req.method !== 'GET' && req.method !== 'HEAD') return refuseWriting(req, res, next);
     res.set('Content-Security-Policy', policy);
     next();
   });
-  // The page is made by setup(), the script that starts Swagger UI in it by serveFiles().
-  const options = { customSiteTitle: titleOf(contract), swaggerOptions: { tryItOutEnabled: true } };
-  router.use('/docs', ...serveFiles(document, options), setup(document, options));
-  return handler;
+  const options = { customSiteTitle: contract.info.title, swaggerOptions: { tryItOutEnabled: true } };
+  router.use('/docs', ...serveFiles(document), setup(document, options));
+  return router;
 }
 
 /** No script but those of the package; Swagger UI has inline styles and draws its icons from data: URLs. */
@@ -44,16 +40,14 @@ function contentSecurityPolicy(authUrl: string | undefined): string {
 }
 
 /** The document with URLs in place of the names in its texts; requests go to the origin of the page. */
-function withUrls(contract: ContractDocument, baseUrl: string, authUrl: string | undefined): object {
+function withUrls(contract: Contract, baseUrl: string, authUrl = ''): object {
   const quoted = (url: string): string => JSON.stringify(url).slice(1, -1);
   let text = JSON.stringify({ ...contract, servers: [{ url: new URL(baseUrl).pathname }] });
   text = text.replaceAll('{base_url}', () => quoted(baseUrl));
-  if (authUrl === undefined) return JSON.parse(text) as object;
-  const document = JSON.parse(text.replaceAll('{auth_url}', () => quoted(authUrl))) as ContractDocument;
-  const tokenPath = document.paths[TOKEN_PATH];
-  if (tokenPath) Object.assign(tokenPath, { servers: [{ url: authUrl }] });
-  for (const { flows } of Object.values(document.components?.securitySchemes ?? {})) {
-    if (flows?.['clientCredentials']) Object.assign(flows['clientCredentials'], { tokenUrl: authUrl + TOKEN_PATH });
-  }
+  if (authUrl !== '') text = text.replaceAll('{auth_url}', () => quoted(authUrl));
+  const document = JSON.parse(text) as Contract;
+  if (authUrl === '') return document;
+  Object.assign(document.paths[TOKEN_PATH] ?? {}, { servers: [{ url: authUrl }] });
+  Object.assign(document.components.securitySchemes.oauth2.flows.clientCredentials, { tokenUrl: authUrl + TOKEN_PATH });
   return document;
 }

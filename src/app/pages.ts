@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { Router } from 'express';
-import type { RequestHandler, Response } from 'express';
-import type { ContractDocument } from '@tillgate/testing/internal';
-import { OPAQUE_INVALID_TOKEN, withoutSlash } from 'tillgate/internal';
-import { REASONS, sendProblem } from 'tillgate';
-import type { ReasonRow } from 'tillgate';
+import type { NextFunction, Request, Response } from 'express';
+import { REASONS } from 'tillgate';
+import { CONTRACT_FILE } from './contract';
+import type { Contract } from './contract';
+import type { AppSettings } from './settings';
 
 const STYLE = `:root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif }
 body { max-width: 44rem; margin: 3rem auto; padding: 0 1.25rem }
@@ -27,7 +27,7 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ');
 
 /** Sends a page. `body` is HTML: what comes from elsewhere must have gone through `escapeHtml()`. */
-export function sendPage(res: Response, title: string, body: string): void {
+function sendPage(res: Response, title: string, body: string): void {
   res.set('Content-Security-Policy', CONTENT_SECURITY_POLICY).type('html').send(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -53,68 +53,42 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
 }
 
-const READING = ['GET', 'HEAD', 'OPTIONS'];
-
-/**
- * Pages to read, which a document may have and need not: route audits see their paths instead of the routes. Another method
- * gets 405.
- */
-export function serving(router: Router, ...serves: readonly string[]): RequestHandler {
-  const paths = serves.map((path) => path.replace(/\{(\w+)\}/g, ':$1'));
-  router.all(paths, function refuseMethod(req, res, next) {
-    if (READING.includes(req.method)) return next();
-    res.set('Allow', 'GET, HEAD');
-    next({ status: 405 });
-  });
-  return Object.assign<RequestHandler, object>((req, res, next) => router(req, res, next), { serves });
+/** Refuses other methods at a page to read, with 405; mount it with `all()` after the handler of the page. */
+export function refuseWriting(req: Request, res: Response, next: NextFunction): void {
+  res.set('Allow', 'GET, HEAD');
+  if (req.method === 'OPTIONS') res.end();
+  else next({ status: 405 });
 }
 
-/**
- * `GET /` says what this API is and where to go, as HTML or JSON; `/openapi.yaml` and `/openapi.json` are its contract.
- * All without a token.
- */
-export function frontPage({
-  contract,
-  file,
-  baseUrl,
-  issuer,
-  docs,
-}: {
-  readonly contract: ContractDocument;
-  /** Where the contract was read from. */
-  readonly file: string | undefined;
-  readonly baseUrl: string;
-  readonly issuer: string | undefined;
-  /** Whether `/docs` is served. */
-  readonly docs: boolean;
-}): RequestHandler {
+/** `GET /` says what this API is and where to go, as HTML or JSON; `/openapi.yaml` and `/openapi.json` are its contract. */
+export function frontPage(contract: Contract, { baseUrl, issuer, production }: AppSettings): Router {
   const router = Router();
   const base = withoutSlash(baseUrl);
-  const name = titleOf(contract);
+  const { title: name } = contract.info;
   const links = {
-    ...(docs && { docs: `${base}/docs/` }),
+    ...(!production && { docs: `${base}/docs/` }),
     openapi: `${base}/openapi.yaml`,
     protected_resource_metadata: `${base}/.well-known/oauth-protected-resource`,
     health: `${base}/readyz`,
     ...(issuer !== undefined && { authorization_server: issuer }),
   };
 
-  router.get('/', function serveFrontPage(req, res) {
+  function serveFrontPage(req: Request, res: Response): void {
     res.vary('Accept');
     if (req.accepts(['html', 'json']) === 'json') return void res.json({ name, ...links });
     sendPage(res, name, `${INTRODUCTION}\n<dl>\n${Object.entries(links).map(row).join('\n')}\n</dl>`);
-  });
-  router.get('/openapi.yaml', function serveYaml(_req, res) {
-    res.type('application/yaml');
-    // JSON is YAML, too (YAML 1.2 section 1.3).
-    if (file === undefined) return void res.send(JSON.stringify(contract, undefined, 2));
-    // With a root, because a folder of the path may begin with a dot: node_modules/.pnpm.
-    res.sendFile(basename(file), { root: dirname(file) });
-  });
-  router.get('/openapi.json', function serveJson(_req, res) {
-    res.json(contract);
-  });
-  return serving(router, '/', '/openapi.yaml', '/openapi.json');
+  }
+  function serveYaml(_req: Request, res: Response): void {
+    // With a root, because a folder of the path may begin with a dot.
+    res.type('application/yaml').sendFile(basename(CONTRACT_FILE), { root: dirname(CONTRACT_FILE) });
+  }
+  router.route('/').get(serveFrontPage).all(refuseWriting);
+  router.route('/openapi.yaml').get(serveYaml).all(refuseWriting);
+  router
+    .route('/openapi.json')
+    .get((_req, res) => void res.json(contract))
+    .all(refuseWriting);
+  return router;
 }
 
 const INTRODUCTION =
@@ -133,20 +107,28 @@ function row([member, url]: readonly [string, string]): string {
   return `<dt>${LABELS[member] ?? member}</dt>\n<dd><a href="${shown}"><code>${shown}</code></a></dd>`;
 }
 
-/** The name of the API. */
-export function titleOf(contract: ContractDocument): string {
-  const title = (contract as { readonly info?: { readonly title?: unknown } }).info?.title;
-  return typeof title === 'string' ? title : 'API';
+/** A URL to which a path can be appended. */
+export function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '');
 }
 
 /** What to know about one kind of problem, in full sentences. */
-type Advice = Pick<ReasonRow, 'cause' | 'caller' | 'operator'>;
+interface Advice {
+  readonly cause: string;
+  readonly caller: string;
+  readonly operator: string;
+}
 
 const RETRY_LATER: Pick<Advice, 'caller'> = { caller: 'Repeat the request after Retry-After.' };
 const CORRECT_REQUEST: Pick<Advice, 'operator'> = { operator: 'Nothing: the caller corrects the request.' };
 
-/** Advice for the problems of the scaffold that are not about a token. */
-export const OTHER_ADVICE = {
+/** The problems of this app besides the reasons of the gate. */
+const PROBLEMS = {
+  invalid_token: {
+    cause: 'The access token is not accepted. In production callers do not learn why.',
+    caller: 'Repeat the request with a new access token. If it is refused too, give the operator the request_id.',
+    operator: 'Look up the reason in the log by request_id, or run `tillgate explain <token>`.',
+  },
   invalid_request: {
     cause: 'The request does not fit openapi.yaml, or could not be read.',
     caller: 'Correct each place in `errors`: path says where, message says what is expected.',
@@ -155,7 +137,7 @@ export const OTHER_ADVICE = {
   not_found: {
     cause: 'The URL is not part of the API, or no row has this id.',
     caller: 'Check the path and the id against openapi.yaml.',
-    operator: 'Check that no proxy changes the path; `tillgate routes` lists all of them.',
+    operator: 'Check that no proxy changes the path.',
   },
   method_not_allowed: {
     cause: 'The URL exists, but not with this method.',
@@ -203,16 +185,9 @@ export const OTHER_ADVICE = {
     operator: 'The members of `components` say what is missing: `tillgate check`.',
   },
   draining: { cause: 'This process is stopping.', ...RETRY_LATER, operator: 'Nothing: this is part of a deployment.' },
-  metrics_unavailable: {
-    cause: 'The package that makes metrics is not installed.',
-    caller: 'Nothing.',
-    operator: 'npm install prom-client@15',
-  },
 } as const satisfies Record<string, Advice>;
 
-const ADVICE = new Map<string, Advice>(
-  Object.entries({ ...REASONS, invalid_token: OPAQUE_INVALID_TOKEN, ...OTHER_ADVICE }),
-);
+const ADVICE = new Map<string, Advice>(Object.entries({ ...REASONS, ...PROBLEMS }));
 
 /** Base URL of the problem pages: `type` of a problem is this and its code. */
 export function problemTypesOf(baseUrl: string): string {
@@ -220,26 +195,21 @@ export function problemTypesOf(baseUrl: string): string {
 }
 
 /** `GET /problems/<code>`: what a problem means and what to do about it, as HTML, or as JSON for those who ask for it. */
-export function problemPages(): RequestHandler {
+export function problemPages(): Router {
   const router = Router();
-  router.get('/problems/:code', function serveProblemPage(req, res, next) {
-    const { code } = req.params;
-    const advice = ADVICE.get(code);
-    if (!advice) return next();
-    res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
-    if (req.accepts(['html', 'json']) === 'json')
-      return void res.json({ code, cause: advice.cause, caller: advice.caller, operator: advice.operator });
-    sendPage(res, `Problem: ${code}`, sectionsOf(advice));
-  });
-  return serving(router, '/problems/{code}');
-}
-
-/** Makes the handler for URLs that no route has. */
-export function notFound(problemTypes: string): RequestHandler {
-  return function notFound(req, res) {
-    const [code, detail] = ['not_found', 'No resource has this URL.'];
-    sendProblem(req, res, { status: 404, type: problemTypes + code, code, detail });
-  };
+  router
+    .route('/problems/:code')
+    .get(function serveProblemPage(req, res, next) {
+      const { code } = req.params;
+      const advice = ADVICE.get(code);
+      if (!advice) return next('router');
+      const { cause, caller, operator } = advice;
+      res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
+      if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, cause, caller, operator });
+      sendPage(res, `Problem: ${code}`, sectionsOf(advice));
+    })
+    .all(refuseWriting);
+  return router;
 }
 
 function sectionsOf({ cause, caller, operator }: Advice): string {

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createRequire } from 'node:module';
-import type { Request, RequestHandler } from 'express';
+import type { RequestHandler } from 'express';
 import { MemoryStore, rateLimit } from 'express-rate-limit';
-import type { RedisStore } from 'rate-limit-redis';
-import type * as redisPackage from 'redis';
-import type { Settings } from 'tillgate/env';
-import { errorLabel, requirePackages } from 'tillgate/internal';
+import { RedisStore } from 'rate-limit-redis';
+import { createClient } from 'redis';
 import { sendProblem } from 'tillgate';
-import type { Logger } from 'tillgate';
+import { noteRefusal } from './log';
+import type { AppSettings } from './settings';
 
 /** How long a request waits for Redis at most. */
 const TIMEOUT_MS = 500;
@@ -17,14 +15,13 @@ const TIMEOUT_MS = 500;
  * (draft-ietf-httpapi-ratelimit-headers-08). Mount it after `authenticate()`: the id in an unverified token means nothing.
  * Processes with one Redis in `TILLGATE_GENERATIONS` share their counts there; while it does not respond, nothing is limited.
  */
-export function clientRateLimit(
-  settings: Pick<Settings, 'rateLimit' | 'audience' | 'generationSource'>,
-  logger: Logger,
-  onLimited: (req: Request) => void,
-): { readonly handler: RequestHandler; readonly close: () => void } {
+export function clientRateLimit(settings: AppSettings): {
+  readonly handler: RequestHandler;
+  readonly close: () => void;
+} {
   if (settings.rateLimit === undefined) return { handler: (_req, _res, next) => next(), close: () => undefined };
   const { limit, windowMs } = settings.rateLimit;
-  const shared = /^rediss?:/i.test(settings.generationSource ?? '') ? redisStore(settings, logger) : undefined;
+  const shared = /^rediss?:/i.test(settings.generationSource ?? '') ? redisStore(settings) : undefined;
   const local = new MemoryStore();
   const handler = rateLimit({
     limit,
@@ -39,7 +36,7 @@ export function clientRateLimit(
     // Two issuers may have a client of the same id.
     keyGenerator: ({ auth }) => (auth ? JSON.stringify([auth.issuer, auth.clientId]) : ''),
     handler(req, res) {
-      onLimited(req);
+      noteRefusal(req, 'rate_limited');
       sendProblem(req, res, {
         status: 429,
         code: 'rate_limited',
@@ -51,26 +48,20 @@ export function clientRateLimit(
 }
 
 /** Counts by rate-limit-redis; the prefix is the audience: APIs with the same one are the same API. */
-function redisStore(
-  { audience, generationSource: url = '' }: Pick<Settings, 'audience' | 'generationSource'>,
-  logger: Logger,
-) {
-  requirePackages('counting requests in Redis', ['rate-limit-redis', 'redis']);
-  const load = createRequire(__filename);
-  const { createClient } = load('redis') as typeof redisPackage;
-  const Store = (load('rate-limit-redis') as { readonly RedisStore: typeof RedisStore }).RedisStore;
+function redisStore({ audience, generationSource: url = '', log }: AppSettings) {
   const client = createClient({ url: url.replace(/\?.*$/, ''), name: 'tillgate-limits', disableOfflineQueue: true });
   let isDown = false;
 
   async function send(...args: string[]): Promise<string | number | (string | number)[]> {
     try {
       const response = await within(TIMEOUT_MS, client.sendCommand<string | number>(args));
-      if (isDown) logger.info({}, 'rate limit: Redis counts again');
+      if (isDown) log.info('rate limit: Redis counts again');
       isDown = false;
       return response;
     } catch (error) {
-      if (!isDown)
-        logger.warn({ error: errorLabel(error) }, 'rate limit: Redis does not count, requests are not limited');
+      // Without its message, which may quote the URL.
+      const { name, code } = error as NodeJS.ErrnoException;
+      if (!isDown) log.warn({ error: code ?? name }, 'rate limit: Redis does not count, requests are not limited');
       isDown = true;
       // rate-limit-redis keeps the result of SCRIPT LOAD, a failure too. By its digest, Redis asks for the script later.
       if (args[0] === 'SCRIPT') return createHash('sha1').update(String(args[2])).digest('hex');
@@ -80,7 +71,7 @@ function redisStore(
   // It connects again by itself; what fails in the meantime is logged above.
   client.on('error', () => undefined);
   const connected = client.connect().catch(() => undefined);
-  const store = new Store({
+  const store = new RedisStore({
     prefix: `tillgate:rate-limit:${audience} `,
     sendCommand: async (...args) => {
       await within(TIMEOUT_MS, connected).catch(() => undefined);

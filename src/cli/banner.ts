@@ -4,24 +4,23 @@ import { table } from './command';
 
 type NewClient = Pick<ClientWithSecret, 'client_id' | 'client_secret' | 'scope'>;
 
-/** What `dev` prints once it is ready. */
+/** What `dev` prints once its token server is ready. */
 interface DevReport {
   readonly ready_ms: number;
-  readonly base_url: string;
+  /** Absent with `--token-server`. */
+  readonly base_url?: string;
   readonly auth_url: string;
-  /** Whether the token server is the embedded one. */
-  readonly embedded: boolean;
+  /** `aud` of the tokens. */
+  readonly audience: string;
   readonly data_dir: string;
-  readonly admin_url: string | undefined;
-  readonly console_url?: string | undefined;
-  readonly docs_url?: string | undefined;
+  readonly console_url: string | undefined;
+  /** Scopes that clients may have; `undefined`: any. */
+  readonly scopes: readonly string[] | undefined;
   /** Clients that were registered by this start, with their secrets. */
   readonly clients: readonly NewClient[];
-  /** Whether keys and generations have been read; `/readyz` says what is missing. */
-  readonly ready: boolean;
 }
 
-/** Paths of the app that show what the gate does. */
+/** Paths of the API that show what the gate does. */
 export interface Samples {
   /** Of a GET that the demo till may send. */
   readonly allowed: string | undefined;
@@ -34,72 +33,39 @@ export interface Samples {
 /**
  * The report as text. Only the first start shows secrets.
  *
- * @param location - the variable with which a command in any folder finds these servers
+ * @param location - the variable with which a command in any folder finds the secrets of the clients
  */
 export function banner(report: DevReport, programName: string, samples: Samples, location: string): string {
-  const parts = [
-    report.ready
-      ? `Tillgate is ready in ${report.ready_ms} ms`
-      : `Tillgate listens, and waits for its authorization server: see ${report.base_url}/readyz`,
-    addresses(report),
-    ...(report.clients.length > 0 ? [secrets(report.clients)] : []),
-    ...(report.embedded ? [...tryIt(report, programName, samples), goOn(programName, samples, location)] : []),
-    'Ctrl+C stops it.',
-  ];
-  return `\n${parts.join('\n\n')}\n`;
-}
-
-/** What `dev --token-server` prints once it is ready. */
-interface TokenServerReport extends Pick<DevReport, 'ready_ms' | 'auth_url' | 'data_dir' | 'clients'> {
-  /** `aud` of its tokens. */
-  readonly audience: string;
-  /** Scopes that clients may have; `undefined`: any. */
-  readonly scopes: readonly string[] | undefined;
-}
-
-/** The report as text, with the variables of an API that trusts this token server. */
-export function tokenServerBanner(report: TokenServerReport, programName: string, location: string): string {
-  const { ready_ms, auth_url, data_dir, clients, audience, scopes } = report;
+  const { base_url, auth_url, data_dir, console_url, clients, ready_ms } = report;
   const rows = [
-    ['token server', auth_url, `{auth_url}, data in ${data_dir}`],
-    ['audience', audience, 'aud of its tokens (TILLGATE_AUDIENCE)'],
-  ];
-  const variables = {
-    TILLGATE_AUTH_URL: auth_url,
-    TILLGATE_AUDIENCE: audience,
-    TILLGATE_GENERATIONS: `${auth_url}/generations`,
-  };
-  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
-  const commands = [
-    [`${programName} clients add till-9 --scope "${scopes?.[0] ?? 'orders:read'}"`, 'registers a client'],
-    [`${programName} token pos-terminal`, 'a token'],
+    ...(base_url === undefined ? [] : [['API', base_url, 'as your app starts']]),
+    ['token server', auth_url, `data in ${data_dir}`],
+    ...(console_url === undefined ? [] : [['console', console_url, 'clients and live requests']]),
   ];
   const parts = [
     `The token server is ready in ${ready_ms} ms`,
     indent(table(rows)),
-    'Scopes that clients may have:',
-    indent(wrapped(scopes?.join(' ') ?? 'any; --scopes and --openapi name those of your API', COLUMNS).join('\n')),
     ...(clients.length > 0 ? [secrets(clients)] : []),
-    'Your API trusts it with these variables:',
-    indent(lines.join('\n')),
-    'Go on, in another terminal:',
-    indent(table(commands)),
-    elsewhere(location),
+    ...(base_url === undefined ? variables(report) : tryIt(report, base_url, programName, samples)),
+    goOn(report, programName, samples, location),
     'Ctrl+C stops it.',
   ];
   return `\n${parts.join('\n\n')}\n`;
 }
 
-function addresses({ base_url, auth_url, embedded, data_dir, admin_url, console_url, docs_url }: DevReport): string {
-  return indent(
-    table([
-      ['API', base_url, '{base_url}'],
-      [embedded ? 'token server' : 'issuer', auth_url, embedded ? `{auth_url}, data in ${data_dir}` : '{auth_url}'],
-      ...(docs_url === undefined ? [] : [['docs', docs_url, 'the contract, to try out']]),
-      ...(console_url === undefined ? [] : [['console', console_url, 'clients and live requests']]),
-      ...(admin_url === undefined ? [] : [['admin', admin_url, '/metrics, /livez, /readyz']]),
-    ]),
-  );
+/** What an API that runs elsewhere needs. */
+function variables({ auth_url, audience, scopes }: DevReport): string[] {
+  const lines = [
+    `TILLGATE_AUTH_URL=${auth_url}`,
+    `TILLGATE_AUDIENCE=${audience}`,
+    `TILLGATE_GENERATIONS=${auth_url}/generations`,
+  ];
+  return [
+    'Scopes that clients may have:',
+    indent(wrapped(scopes?.join(' ') ?? 'any; --scopes and --openapi name those of your API', COLUMNS).join('\n')),
+    'Your API trusts it with these variables:',
+    indent(lines.join('\n')),
+  ];
 }
 
 function secrets(clients: readonly NewClient[]): string {
@@ -120,7 +86,12 @@ function wrapped(text: string, columns: number): readonly string[] {
 }
 
 /** One line of plain shell that works when pasted: token, then call. */
-function tryIt({ clients, base_url, auth_url }: DevReport, programName: string, { allowed, scope }: Samples): string[] {
+function tryIt(
+  { clients, auth_url }: DevReport,
+  base_url: string,
+  programName: string,
+  { allowed, scope }: Samples,
+): string[] {
   if (allowed === undefined) return [];
   const till = clients.find(({ client_id }) => client_id === 'pos-terminal');
   const fetched = till
@@ -130,20 +101,25 @@ function tryIt({ clients, base_url, auth_url }: DevReport, programName: string, 
   return [`Try it, in another terminal:\n\n${indent(line)}`];
 }
 
-function goOn(programName: string, { allowed, denied }: Samples, location: string): string {
-  const rows = [
+function goOn({ base_url, scopes }: DevReport, programName: string, samples: Samples, location: string): string {
+  const { allowed, denied } = samples;
+  const calls = [
     ...(allowed === undefined ? [] : [[`${programName} call GET ${allowed} --as pos-terminal`, '200']]),
     ...(denied === undefined
       ? []
       : [[`${programName} call POST ${denied} --as kiosk --data '{}'`, '403: it only reads']]),
+  ];
+  const tokens = [
+    [`${programName} token pos-terminal`, 'a token'],
+    [`${programName} token pos-terminal --expired`, 'a bad one, for a 401'],
+  ];
+  const rows = [
+    ...(base_url === undefined ? tokens : calls),
+    [`${programName} clients add till-9 --scope "${scopes?.[0] ?? 'orders:read'}"`, 'registers a client'],
     [`${programName} clients describe pos-terminal "Till 2"`, 'discards its tokens'],
     [`${programName} --help`, 'all commands'],
   ];
-  return `Go on:\n\n${indent(table(rows))}\n\n${elsewhere(location)}`;
-}
-
-function elsewhere(location: string): string {
-  return `In another folder, first:\n\n${indent(`export ${location}`)}`;
+  return `Go on:\n\n${indent(table(rows))}\n\nIn another folder, first:\n\n${indent(`export ${location}`)}`;
 }
 
 function indent(text: string): string {

@@ -1,15 +1,14 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
-import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from 'tillgate/internal';
+import { AUTH_SERVER_PACKAGES } from 'tillgate/internal';
 import type { CommandEntry } from './command';
 import type * as bridgeCommand from './commands/bridge';
 import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
 import type * as contractCommand from './commands/contract';
+import type * as devCommand from './commands/dev';
 import type * as explainCommand from './commands/explain';
 import type * as initCommand from './commands/init';
 import type * as reportCommand from './commands/report';
-import type * as routesCommand from './commands/routes';
-import type * as serversCommand from './commands/servers';
 import type * as tokenCommand from './commands/token';
 
 const load = {
@@ -17,20 +16,17 @@ const load = {
   check: () => require('./commands/check') as typeof checkCommand,
   clients: () => require('./commands/clients') as typeof clientsCommand,
   contract: () => require('./commands/contract') as typeof contractCommand,
+  dev: () => require('./commands/dev') as typeof devCommand,
   explain: () => require('./commands/explain') as typeof explainCommand,
   init: () => require('./commands/init') as typeof initCommand,
   report: () => require('./commands/report') as typeof reportCommand,
-  routes: () => require('./commands/routes') as typeof routesCommand,
-  servers: () => require('./commands/servers') as typeof serversCommand,
   token: () => require('./commands/token') as typeof tokenCommand,
 };
 
-const APP = ['--app <module>', 'run the app that this module exports instead of the scaffold'] as const;
 const LOG = [
   '--log <pretty|json>',
   'log lines for people, or JSON (default: pretty in a terminal, unless NODE_ENV is production)',
 ] as const;
-const PORT = ['--port <port>', 'where the API listens (default: TILLGATE_PORT)'] as const;
 const SCOPE = [
   '--scope <scopes>',
   'scopes to ask for, separated by blanks (default: all that the client has)',
@@ -120,36 +116,23 @@ const BRIDGE: CommandEntry = {
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
-    usage: 'dev',
+    usage: 'dev [command...]',
     group: 'Servers',
-    example: 'dev --watch --app ./app.js',
-    about: 'start the API and the embedded token server, for development',
-    needs: ({ tokenServer }) => [...(tokenServer ? [] : APP_PACKAGES), ...AUTH_SERVER_PACKAGES],
-    starts: true,
+    example: 'dev -- node --watch app.js',
+    about: 'start the embedded token server with its console, and a command that is configured for it',
+    needs: AUTH_SERVER_PACKAGES,
     options: [
-      PORT,
+      ['--port <port>', 'where the API listens (default: TILLGATE_PORT)'],
       ['--auth-port <port>', 'where the token server listens (default: TILLGATE_AUTH_PORT)'],
-      APP,
-      ['--watch', 'start again when a source file below the current directory changes'],
       ['--token-server', 'start the token server alone, for an API that runs elsewhere'],
       [
         '--scopes <scopes>',
-        'scopes that clients may have, separated by blanks (default: any, or those of the scaffold)',
+        'scopes that clients may have, separated by blanks (default: those of the document, else any)',
       ],
-      ['--openapi <file>', 'OpenAPI document whose scopes clients may have'],
+      ['--openapi <file>', 'OpenAPI document of the API (default: openapi.yaml, if it is there)'],
       LOG,
     ],
-    run: (context, options) => load.servers().dev(context, options),
-  },
-  {
-    usage: 'serve',
-    group: 'Servers',
-    example: 'serve --app ./app.js',
-    about: 'start the API alone, with your authorization server',
-    needs: APP_PACKAGES,
-    starts: true,
-    options: [PORT, APP, LOG],
-    run: (context, options) => load.servers().serve(context, options),
+    run: (context, options, ...command) => load.dev().dev(context, options, ...command),
   },
   {
     usage: 'token <client>',
@@ -193,18 +176,6 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   BRIDGE,
   {
-    usage: 'routes',
-    group: 'Checks and projects',
-    example: 'routes --check --app ./app.js --openapi openapi.yaml',
-    about: 'list the routes of the API and their scopes',
-    options: [
-      ['--check', 'compare routes, guards and scopes with openapi.yaml; exit 1 when they differ'],
-      ['--app <module>', 'those of the Express app that this module exports (default: the scaffold)'],
-      ['--openapi <file>', 'document to check against (default: openapi.yaml)'],
-    ],
-    run: (context, options) => load.routes().listRoutes(context, options),
-  },
-  {
     usage: 'contract',
     group: 'Checks and projects',
     example: 'contract --url http://127.0.0.1:3000 --openapi openapi.yaml --issuer-port 4000',
@@ -241,12 +212,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     usage: 'check',
     group: 'Checks and projects',
     example: 'check --token -',
-    about: 'examine configuration, issuer, keys, contract and a token, and say what to change',
-    options: [
-      ['--token <token>', 'an access token that the API should accept; - is standard input'],
-      ['--app <module>', 'the Express app whose guards are compared with its document'],
-      ['--openapi <file>', 'that document (default: openapi.yaml)'],
-    ],
+    about: 'examine configuration, issuer, keys and a token, and say what to change',
+    options: [['--token <token>', 'an access token that the API should accept; - is standard input']],
     run: (context, options) => load.check().check(context, options),
   },
   {

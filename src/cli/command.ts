@@ -23,8 +23,8 @@ export interface CliIo {
   readonly fetch: typeof fetch;
   /** Everything on standard input. */
   readonly readStdin: () => Promise<string>;
-  /** Resolves when the process is asked to stop. */
-  readonly untilStopped: () => Promise<void>;
+  /** Resolves when the process is asked to stop, with the signal, if it was one. */
+  readonly untilStopped: () => Promise<NodeJS.Signals | void>;
   /** How this program is called, for hints: `npx tillgate`. */
   readonly programName: string;
 }
@@ -50,20 +50,17 @@ export interface CommandOptions {
   readonly remove?: string;
   readonly keepTokens?: true;
   readonly revokePrevious?: true;
-  readonly check?: true;
-  readonly app?: string;
   readonly openapi?: string;
   readonly tokenServer?: true;
   readonly scopes?: string;
-  readonly watch?: true;
   readonly log?: string;
   readonly audience?: string;
   readonly generations?: string;
   readonly url?: string;
   readonly client?: string;
-  readonly typescript?: true;
   readonly port?: string;
   readonly authPort?: string;
+  readonly typescript?: true;
   readonly verbose?: true;
   readonly header?: readonly string[];
   readonly issuerPort?: string;
@@ -88,8 +85,6 @@ export interface CommandEntry {
   /** Heading of the help that lists it, and a command line to start from. */
   readonly group?: string;
   readonly example?: string;
-  /** Whether it starts servers, instead of looking for those of `dev`. */
-  readonly starts?: true;
   /** Optional peers that it cannot run without. */
   readonly needs?: readonly string[] | ((options: CommandOptions) => readonly string[]);
   readonly commands?: readonly CommandEntry[];

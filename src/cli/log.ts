@@ -1,8 +1,6 @@
-import type { DestinationStream } from 'pino';
-import { createLog } from '@tillgate/app';
-import type { Settings } from 'tillgate/env';
-import { escapeNonAscii, escapeUnsafe, installedVersion } from 'tillgate/internal';
+import { escapeNonAscii, escapeUnsafe } from 'tillgate/internal';
 import type { Logger } from 'tillgate';
+import type { Settings } from 'tillgate/env';
 import { CliError, EXIT, hasColor } from './command';
 import type { CliIo, CommandOptions } from './command';
 
@@ -19,28 +17,21 @@ export function openLog(
   if (log !== undefined && log !== 'pretty' && log !== 'json') {
     throw new CliError(`expected --log pretty or --log json, got ${JSON.stringify(log)}`, EXIT.usage);
   }
-  const open = installedVersion('pino') === undefined ? plainLog : createLog;
   const isTerminal = stderr.isTTY === true;
   if ((log ?? (isTerminal && !production ? 'pretty' : 'json')) === 'json') {
-    return open({ level, destination: stderr });
+    return jsonLog(level, stderr);
   }
   const isColored = hasColor(stderr, env);
   const destination = {
     write: (line: string) => void stderr.write(prettyLine(line, stderr.columns ?? Infinity, isColored)),
   };
-  return open({ level, destination });
+  return jsonLog(level, destination);
 }
 
 const SEVERITY = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** The lines of {@link createLog} without pino, which the token server and the bridge do not need. */
-export function plainLog({
-  level,
-  destination,
-}: {
-  level: string;
-  destination: Pick<DestinationStream, 'write'>;
-}): Logger {
+/** JSON lines, as pino writes them. */
+function jsonLog(level: string, destination: { write(line: string): unknown }): Logger {
   const from = SEVERITY.indexOf(level);
   const writer = (name: keyof Logger) => (fields: object, msg: string) => {
     if (SEVERITY.indexOf(name) < from) return;

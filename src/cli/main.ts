@@ -2,6 +2,6 @@
 import { processIo, run } from './run';
 
 void run(process.argv.slice(2), processIo()).then((exitCode) => {
-  // A module of `--app` may keep the process alive: a server that listens, a pool of connections.
+  // A request that waits for its timeout must not keep the process alive.
   process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)));
 });

@@ -1,14 +1,15 @@
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { parseEnv } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import type { Environment } from 'tillgate/env';
-import { loggableUrl, ownManifest, requirePackages } from 'tillgate/internal';
+import { attempt, loggableUrl, ownManifest, requirePackages } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
+import type { Environment } from 'tillgate/env';
 import { CliError, EXIT, paint, write } from './command';
 import type { CliIo, CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
-import { environmentOf } from './location';
 
 /**
  * Runs one command line and returns its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
@@ -43,17 +44,7 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     .exitOverride();
 
   function add(parent: Command, entry: CommandEntry): void {
-    const {
-      usage,
-      about,
-      options: declared = [],
-      needs = [],
-      commands = [],
-      starts = false,
-      group,
-      example,
-      run: work,
-    } = entry;
+    const { usage, about, options: declared = [], needs = [], commands = [], group, example, run: work } = entry;
     const command = parent.command(usage).description(about);
     if (group !== undefined) command.helpGroup(`${group}:`);
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${io.programName} ${example}`);
@@ -68,7 +59,7 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     command.action(async () => {
       const options = command.opts<CommandOptions>();
       requirePackages(`tillgate ${command.name()}`, typeof needs === 'function' ? needs(options) : needs);
-      const env = environmentOf(io, options, starts);
+      const env = environmentOf(io, options);
       useProxy(env);
       const own = { ...io, env };
       const context = { io: options.verbose ? tracing(own) : own, json };
@@ -78,6 +69,20 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
 
   for (const entry of COMMANDS) add(program, entry);
   return program;
+}
+
+/** The variables of a command: its options, then the environment, then, unless in production, the file `.env`. */
+export function environmentOf(
+  { env, cwd }: Pick<CliIo, 'env' | 'cwd'>,
+  { port, authPort }: CommandOptions,
+): Environment {
+  const text = env['NODE_ENV'] === 'production' ? undefined : attempt(() => readFileSync(join(cwd, '.env'), 'utf8'));
+  return {
+    ...parseEnv(text ?? ''),
+    ...env,
+    ...(port !== undefined && { TILLGATE_PORT: port }),
+    ...(authPort !== undefined && { TILLGATE_AUTH_PORT: authPort }),
+  };
 }
 
 /** Writes each request, without query, headers and body: these may hold secrets. */
@@ -170,13 +175,13 @@ export function programName(env: Environment): string {
 }
 
 /** The first SIGTERM or SIGINT asks to stop; a second one ends the process immediately, with the signal's exit code. */
-function untilStopped(): Promise<void> {
+function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let asked = false;
-    function onSignal(this: void, _signal: NodeJS.Signals, number: number): void {
+    function onSignal(this: void, signal: NodeJS.Signals, number: number): void {
       if (asked) process.exit(128 + number);
       asked = true;
-      resolve();
+      resolve(signal);
     }
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);

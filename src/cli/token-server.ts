@@ -1,14 +1,16 @@
-import { logUnreadable, startServer } from '@tillgate/app/internal';
+import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { authenticateOptions } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import type { GenerationSource } from 'tillgate/generations';
 import { ConfigurationError } from 'tillgate';
 import type { Logger } from 'tillgate';
+import { adviceOn } from './commands/explain';
 import { createAuthServer } from './auth-server/index';
 import type { AuthServer } from './auth-server/index';
+import { CliError } from './command';
 import { createConsole } from './console/console';
-import type { Console } from './console/console';
-import { adviceOn } from './commands/explain';
+import type { Console, ConsoleOptions } from './console/console';
 import { apiSettings, embeddedAddress } from './settings';
 
 /** The embedded token server, listening. */
@@ -16,10 +18,13 @@ interface RunningTokenServer {
   readonly auth: AuthServer;
   /** The log of the token server. */
   readonly generations: GenerationSource;
-  /** Not with an admin token, which a page cannot send. */
-  readonly console: Console | undefined;
+  /** URL of the console; none with an admin token, which a page cannot send. */
+  readonly consoleUrl: string | undefined;
   close(): Promise<void>;
 }
+
+/** What the console shows of the API. */
+export type ApiFacts = Pick<ConsoleOptions, 'routes' | 'docsUrl' | 'command' | 'call'>;
 
 const NOT_IN_PRODUCTION =
   'NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server';
@@ -30,6 +35,7 @@ const OTHER_SOURCE =
  * Starts the embedded token server, for development.
  *
  * @param scopes - scopes that clients may have; `undefined`: any
+ * @param api - what the console shows of the API
  * @throws ConfigurationError in production, and when TILLGATE_GENERATIONS names another log
  * @throws Error when the port or the data directory is not available
  */
@@ -37,6 +43,7 @@ export async function startTokenServer(
   settings: Settings,
   logger: Logger,
   scopes: readonly string[] | undefined,
+  api: ApiFacts,
 ): Promise<RunningTokenServer> {
   const { production, generationSource, adminToken } = settings;
   if (production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
@@ -58,20 +65,15 @@ export async function startTokenServer(
       maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
     });
     const { generations } = auth;
-    const devConsole = adminToken === undefined ? openConsole(settings, auth, generations, scopes) : undefined;
-    const server = await startServer(devConsole?.serve(auth.handler) ?? auth.handler, {
-      host,
-      port,
-      portVariable: 'TILLGATE_AUTH_PORT',
-      onUnreadable: logUnreadable.bind(undefined, logger),
-    });
+    const devConsole = adminToken === undefined ? openConsole(settings, auth, generations, scopes, api) : undefined;
+    const close = await listen(devConsole?.serve(auth.handler) ?? auth.handler, { host, port, url });
     return {
       auth,
       generations,
-      console: devConsole,
+      consoleUrl: devConsole && `${url}/console`,
       async close() {
         // What the token server holds ends only with it.
-        await Promise.all([server.close(), auth?.close(), devConsole?.close()]);
+        await Promise.all([close(), auth?.close(), devConsole?.close()]);
       },
     };
   } catch (error) {
@@ -80,16 +82,42 @@ export async function startTokenServer(
   }
 }
 
+/**
+ * Listens; returns what stops it. What was registered survives a kill, so open requests need not finish.
+ *
+ * @throws CliError that says what to change
+ */
+async function listen(
+  handler: RequestListener,
+  { host, port, url }: { readonly host: string; readonly port: number; readonly url: string },
+): Promise<() => Promise<void>> {
+  const server = createServer(handler);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
+      const taken = 'another process does; stop it, or set TILLGATE_AUTH_PORT to a free port';
+      reject(new CliError(`cannot listen on ${url}: ${code === 'EADDRINUSE' ? taken : message}`));
+    });
+    server.listen(port, host, resolve);
+  });
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+}
+
 /** The console of the token server, and of the API that trusts it. */
 function openConsole(
   given: Settings,
   auth: AuthServer,
   generationSource: GenerationSource,
   scopes: readonly string[] | undefined,
+  api: ApiFacts,
 ): Console {
   const settings = apiSettings(given);
   const { baseUrl, audience, issuer = '', production } = settings;
   return createConsole({
+    ...api,
     baseUrl,
     issuer,
     audience,

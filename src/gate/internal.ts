@@ -15,20 +15,12 @@ export { systemSchedule } from './core/clock';
 export type { Timer } from './core/clock';
 // Cases for generation sources end where a source never does.
 export { withTimeLimit } from './core/clock';
-// A failure of a store is logged in the form that the gate logs it.
-export { errorLabel } from './core/logger';
 // A log line is the same bytes on every terminal.
 export { escapeNonAscii } from './core/logger';
 // The command prints what others sent without control characters of a terminal.
 export { escapeUnsafe } from './core/logger';
 // A log and the console show paths without tokens in them.
 export { loggablePath } from './core/logger';
-// The histogram of /metrics has the buckets of the gate.
-export { BUCKETS } from './core/metrics';
-// Names of labels at /metrics are those of the table of metrics.
-export { labelOf } from './core/metrics';
-// The table of metrics, which /metrics prints.
-export { METRIC_ROWS } from './core/metrics';
 // Code that may throw has one form in all rooms.
 export { attempt } from './core/objects';
 // Parsed JSON is looked at in one way in all rooms.
@@ -59,28 +51,12 @@ export { refuseOption } from './core/options';
 export type { TableOf } from './core/options';
 // The type of options that have been read.
 export type { ValuesOf } from './core/options';
-// tillgate explain says of an opaque token what the gate would say.
-export { OPAQUE_INVALID_TOKEN } from './core/reasons';
-// What the scaffold needs, for the message where it is missing.
-export { APP_PACKAGES } from './core/required-packages';
 // What the token server needs, for the message where it is missing.
 export { AUTH_SERVER_PACKAGES } from './core/required-packages';
-// The command logs without pino where it is not installed.
-export { installedVersion } from './core/required-packages';
 // The command shows the version of the package.
 export { ownManifest } from './core/required-packages';
 // What is not installed is named with the command that installs it.
 export { requirePackages } from './core/required-packages';
-// /metrics counts what the gate records.
-export { addRecorder } from './core/telemetry';
-// /metrics reads the durations that the gate has not yet handed over.
-export { flushDurations } from './core/telemetry';
-// A value of the gate at the time of a request of /metrics.
-export type { Reading } from './core/telemetry';
-// /metrics reads the state of the gates of the process.
-export { readings } from './core/telemetry';
-// A log line has the ids of the active trace.
-export { traceIds } from './core/telemetry';
 // Token server and console refuse pages of other origins and hosts.
 export { foreignCaller } from './core/urls';
 // Addresses with a password in them are refused in options of commands too.
@@ -97,8 +73,6 @@ export { loggableUrl } from './core/urls';
 export { parseUrl } from './core/urls';
 // URLs are joined as the gate joins them.
 export { withoutSlash } from './core/urls';
-// tillgate serve says what is missing in the words of the settings.
-export { MISSING_ISSUER } from './env/settings';
 // Audits compare what a guard demands.
 export type { GuardRequirement } from './express/guard';
 // Audits read what a guard demands.
@@ -163,7 +137,5 @@ export { SCOPES_OPTION } from './token/scopes';
 export type { Algorithm } from './token/signature';
 // The table of those.
 export { ALGORITHMS } from './token/signature';
-// The bridge parses JSON as strictly as the gate does.
-export { parseJson } from './token/strict-json';
 // tillgate check parses JSON as strictly as the gate does.
 export { parseJsonObject } from './token/strict-json';

@@ -39,6 +39,8 @@ export interface SceneOptions {
   readonly isTerminal?: boolean;
   readonly untilStopped?: () => Promise<void>;
   readonly fetch?: typeof fetch;
+  /** Default: the data directory. */
+  readonly cwd?: string;
 }
 
 const dataDirs: string[] = [];
@@ -64,7 +66,7 @@ export function cliScene(options: SceneOptions = {}): CliScene {
     stdout = '';
     const io: CliIo = {
       env: { TILLGATE_DATA_DIR: dataDir, ...options.env },
-      cwd: dataDir,
+      cwd: options.cwd ?? dataDir,
       stdout: { write: (text) => (stdout += text) },
       stderr: { isTTY: options.isTerminal === true, write: (text) => (stderr += text) },
       fetch: options.fetch ?? respond,

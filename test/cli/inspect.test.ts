@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { devDependencies as ranges, version } from '../../package.json';
-import { rememberEnvironment } from '../support/environment';
 import { cliScene, json } from './harness';
 import type { CliScene, SceneOptions, SentRequest } from './harness';
 import { createTestIssuer } from '../../src/testing';
@@ -24,41 +23,6 @@ function scene(options: SceneOptions = {}): CliScene {
   return cliScene({ respond: authorizationServer, ...options, env: { ...env, ...options.env } });
 }
 
-// A module that a command loads gets its settings in variables.
-afterEach(rememberEnvironment());
-
-describe('routes', () => {
-  it('lists method, path and scopes', async () => {
-    const { exitCode, stdout } = await scene().run('routes');
-    const lines = stdout.split('\n');
-
-    expect(exitCode).toBe(0);
-    expect(lines[0]).toBe('METHOD  PATH                           SCOPES');
-    expect(lines).toContain('POST    /v1/orders/{id}/cancel         orders:cancel');
-    expect(lines).toContain('GET     /v1/customers/{id}             customers:read [customers:pii]');
-  });
-
-  it('are one JSON document on request', async () => {
-    const { stdout } = await scene().run('routes', '--json');
-
-    expect(JSON.parse(stdout)).toContainEqual({
-      method: 'GET',
-      path: '/v1/orders',
-      scopes: ['orders:read'],
-      optionalScopes: [],
-    });
-  });
-
-  it('are compared with openapi.yaml on request', async () => {
-    const { exitCode, stdout } = await scene().run('routes', '--check');
-
-    expect({ exitCode, stdout }).toEqual({
-      exitCode: 0,
-      stdout: '71 routes of the scaffold agree with openapi.yaml\n',
-    });
-  });
-});
-
 describe('check', () => {
   it('says that the claim iat without a source checks nothing', async () => {
     const { exitCode, stdout } = await scene({ env: { TILLGATE_GENERATION_CLAIM: 'iat' } }).run('check', '--json');
@@ -76,31 +40,12 @@ describe('check', () => {
       stderr: '',
       stdout: [
         'ok      configuration: every TILLGATE_* variable is in order',
-        'ok      contract: not checked: name your app with --app, its document with --openapi',
         `ok      issuer: metadata at ${AUTH_URL} names ${AUTH_URL} and the key set ${AUTH_URL}/jwks`,
         'ok      keys: 1 can verify access tokens',
         'ok      generations: no source: learned from tokens only',
         '',
       ].join('\n'),
     });
-  });
-
-  it('compares the guards of an app with its document', async () => {
-    const { dataDir, run } = scene();
-    const file = (name: string, text: string): string => {
-      writeFileSync(join(dataDir, name), text);
-      return join(dataDir, name);
-    };
-    const express = JSON.stringify(require.resolve('express'));
-    const app = file('app.cjs', `module.exports = require(${express})().get('/items', (req, res) => res.json([]));`);
-    const document = 'openapi: 3.1.0\npaths: { /items: { get: {} } }';
-    const checked = async (text: string): Promise<string | undefined> => {
-      const { stdout } = await run('check', '--app', app, '--openapi', file('openapi.yaml', text));
-      return stdout.split('\n').find((line) => line.includes('contract:'));
-    };
-    expect(await checked(document)).toBe(`ok      contract: routes, scopes and ${join(dataDir, 'openapi.yaml')} agree`);
-    expect(await checked(document.replace('/items', '/orders'))).toMatch(/^failed {2}contract: .*\/items/);
-    expect(await run('check', '--openapi', 'openapi.yaml')).toMatchObject({ exitCode: 2, stdout: '' });
   });
 
   it('recognizes an authorization server by the key set that its metadata names', async () => {
@@ -148,7 +93,7 @@ describe('check', () => {
     expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,
-      findings: [{}, {}, { check: 'issuer', ok: true }, { check: 'keys', ok: false, fix: expect.any(String) }, {}],
+      findings: [{}, { check: 'issuer', ok: true }, { check: 'keys', ok: false, fix: expect.any(String) }, {}],
     });
   });
 

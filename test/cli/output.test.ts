@@ -1,8 +1,10 @@
+import { loadContract, scopesOf } from '../../src/app/contract';
 import { createLog } from '../../src/app/log';
-import { openLog, plainLog, prettyLine } from '../../src/cli/log';
-import { banner, tokenServerBanner } from '../../src/cli/banner';
-import { SCOPES } from '../../src/app/commerce/resources';
+import { openLog, prettyLine } from '../../src/cli/log';
+import { banner } from '../../src/cli/banner';
+import type { Logger } from '../../src/gate';
 
+const SCOPES = scopesOf(loadContract());
 const TIME = '2026-03-01T12:01:07.000Z';
 const CLOCK = new Date(TIME).toTimeString().slice(0, 8);
 
@@ -85,10 +87,10 @@ describe('the log for people', () => {
   });
 });
 
-it('writes the lines of pino without pino, from the same level on', () => {
-  const linesOf = (open: typeof plainLog): unknown[] => {
+it('writes the lines that the scaffold writes with pino, from the same level on', () => {
+  const linesOf = (open: (destination: { write(line: string): void }) => Logger): unknown[] => {
     let text = '';
-    const logger = open({ level: 'warn', destination: { write: (line) => void (text += line) } });
+    const logger = open({ write: (line) => void (text += line) });
     logger.info({ a: 1 }, 'information');
     logger.warn({ a: 'ü' }, 'a warning');
     logger.error({ a: undefined }, 'an error');
@@ -97,8 +99,10 @@ it('writes the lines of pino without pino, from the same level on', () => {
       .trim()
       .split('\n');
   };
-  expect(linesOf(plainLog)).toEqual(linesOf(createLog));
-  expect(linesOf(plainLog)[0]).toBe('{"level":"warn","time":"TIME","a":"\\u00fc","msg":"a warning"}');
+  const settings = { logLevel: 'warn', production: false };
+  const ours = linesOf((stderr) => openLog({ stderr, env: {} }, { log: 'json' }, settings));
+  expect(ours).toEqual(linesOf((destination) => createLog('warn', destination)));
+  expect(ours[0]).toBe('{"level":"warn","time":"TIME","a":"\\u00fc","msg":"a warning"}');
 });
 
 describe('the log of a server', () => {
@@ -141,10 +145,11 @@ const client = {
 };
 const report = {
   ...{ ready_ms: 1, base_url: 'http://127.0.0.1:3000', auth_url: 'http://127.0.0.1:4000', data_dir: '.tillgate' },
-  ...{ embedded: true, admin_url: 'http://127.0.0.1:9000', clients: [client], ready: true },
-  ...{ console_url: 'http://127.0.0.1:4000/console', docs_url: 'http://127.0.0.1:3000/docs/' },
+  ...{ clients: [client], audience: 'http://127.0.0.1:3000', scopes: SCOPES },
+  ...{ console_url: 'http://127.0.0.1:4000/console' },
 };
 
+const { base_url: _, ...tokenServer } = report;
 const SAMPLES = { allowed: '/v1/orders', denied: '/v1/orders', scope: 'orders:read' };
 const NONE = { allowed: undefined, denied: undefined, scope: '' };
 const LOCATION = 'TILLGATE_DATA_DIR=/home/till/shop/.tillgate';
@@ -153,8 +158,8 @@ it('the report of dev fits into 80 columns, except the line to paste', () => {
   const texts = [
     banner(report, 'npx tillgate', SAMPLES, LOCATION),
     banner({ ...report, clients: [] }, 'npx tillgate', NONE, LOCATION),
-    tokenServerBanner({ ...report, audience: report.base_url, scopes: SCOPES }, 'npx tillgate', LOCATION),
-    tokenServerBanner({ ...report, audience: report.base_url, scopes: undefined }, 'npx tillgate', LOCATION),
+    banner(tokenServer, 'npx tillgate', SAMPLES, LOCATION),
+    banner({ ...tokenServer, scopes: undefined }, 'npx tillgate', NONE, LOCATION),
   ];
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => !line.startsWith('  TOKEN='));
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -174,7 +179,7 @@ it('the report of dev suggests requests to routes that the app has, and none whe
 });
 
 it('both reports say how the servers are found from any folder', () => {
-  const tokens = tokenServerBanner({ ...report, audience: 'a', scopes: undefined }, 'npx tillgate', LOCATION);
+  const tokens = banner(tokenServer, 'npx tillgate', NONE, LOCATION);
   for (const text of [banner(report, 'npx tillgate', SAMPLES, LOCATION), tokens]) {
     expect(text).toContain(`\n  export ${LOCATION}\n`);
   }

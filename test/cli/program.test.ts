@@ -1,14 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { paint, print } from '../../src/cli/command';
 import type { CliIo } from '../../src/cli/command';
 import { COMMANDS } from '../../src/cli/command-table';
-import { programName } from '../../src/cli/run';
-import { rememberEnvironment } from '../support/environment';
+import { environmentOf, programName } from '../../src/cli/run';
 import { cliScene, json } from './harness';
 import type { CliScene, SentRequest } from './harness';
-import { environmentOf } from '../../src/cli/location';
 
 const scene = cliScene();
 
@@ -19,18 +17,7 @@ describe('the command line', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
     expect(commands).toEqual(
-      expect.arrayContaining([
-        'dev',
-        'serve',
-        'token',
-        'call',
-        'explain',
-        'clients',
-        'revoke',
-        'routes',
-        'check',
-        'init',
-      ]),
+      expect.arrayContaining(['dev', 'token', 'call', 'explain', 'clients', 'revoke', 'check', 'init']),
     );
   });
 
@@ -116,7 +103,7 @@ describe('the command line', () => {
     expect(await scene.run(...argv)).toEqual({ exitCode: 2, stdout: '', stderr: message });
   });
 
-  it.each([['serve'], ['dev'], ['token', 'till'], ['call', 'GET', '/'], ['clients', 'list'], ['explain', 'x']])(
+  it.each([['dev'], ['token', 'till'], ['call', 'GET', '/'], ['clients', 'list'], ['explain', 'x']])(
     '%s with a wrong configuration reports every problem and ends with 78',
     async (...argv) => {
       const wrong = cliScene({ env: { TILLGATE_PORT: 'x', TILLGATE_ISUER: 'y', TILLGATE_AUTH_URL: 'login' } });
@@ -135,20 +122,6 @@ describe('the command line', () => {
       );
     },
   );
-
-  it('serve reports a missing authorization server together with everything else that is wrong', async () => {
-    const wrong = cliScene({ env: { TILLGATE_PORT: 'x' } });
-
-    const { exitCode, stderr } = await wrong.run('serve');
-
-    expect(exitCode).toBe(78);
-    expect(stderr.split('\n').map((line) => line.split(':')[0])).toEqual([
-      'tillgate',
-      '  - TILLGATE_PORT',
-      '  - TILLGATE_AUTH_URL',
-      '',
-    ]);
-  });
 
   it('says what to do when the server does not respond', async () => {
     const { exitCode, stderr } = await scene.run('clients', 'list');
@@ -192,51 +165,23 @@ describe('the command line', () => {
   });
 });
 
-describe('where servers are found', () => {
+describe('the variables of a command', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
-  const dataDir = join(cwd, 'data');
-  mkdirSync(join(cwd, 'shop'));
-  mkdirSync(dataDir);
-  writeFileSync(
-    join(cwd, '.env'),
-    `TILLGATE_PORT=1\nTILLGATE_AUTH_PORT=1\nTILLGATE_HOST=h\nTILLGATE_DATA_DIR=${dataDir}`,
-  );
-  writeFileSync(join(dataDir, 'servers.json'), '{"TILLGATE_PORT":"2","TILLGATE_AUTH_PORT":"2"}');
-  afterEach(rememberEnvironment());
+  writeFileSync(join(cwd, '.env'), 'TILLGATE_PORT=1\nTILLGATE_AUTH_PORT=1\nTILLGATE_HOST=h');
   afterAll(() => rmSync(cwd, { recursive: true }));
 
-  describe('the variables of a command', () => {
-    it('are those of the environment, of the running servers, and of .env, in this order', () => {
-      expect(environmentOf({ cwd, env: { TILLGATE_AUTH_PORT: '3' } }, {}, false)).toEqual({
-        TILLGATE_AUTH_PORT: '3',
-        TILLGATE_PORT: '2',
-        TILLGATE_HOST: 'h',
-        TILLGATE_DATA_DIR: dataDir,
-      });
+  it('are its options, then the environment, then .env', () => {
+    const env = { TILLGATE_PORT: '3', TILLGATE_AUTH_PORT: '3' };
+    expect(environmentOf({ cwd, env }, { port: '4' })).toEqual({
+      TILLGATE_PORT: '4',
+      TILLGATE_AUTH_PORT: '3',
+      TILLGATE_HOST: 'h',
     });
+  });
 
-    it('that starts servers are its options, then the environment, then .env', () => {
-      const env = { TILLGATE_PORT: '3', TILLGATE_AUTH_PORT: '3' };
-      expect(environmentOf({ cwd, env }, { port: '4' }, true)).toEqual({
-        TILLGATE_PORT: '4',
-        TILLGATE_AUTH_PORT: '3',
-        TILLGATE_HOST: 'h',
-        TILLGATE_DATA_DIR: dataDir,
-      });
-    });
-
-    it('are in no file in production', () => {
-      const env = { NODE_ENV: 'production' };
-      expect(environmentOf({ cwd, env }, { app: './shop/app.js' }, true)).toEqual(env);
-    });
-
-    it('are in the file next to the app, which gets them too, or else in the one of the current directory', () => {
-      const options = { app: './shop/app.js' };
-      expect(environmentOf({ cwd, env: {} }, options, true)).toMatchObject({ TILLGATE_HOST: 'h' });
-      writeFileSync(join(cwd, 'shop', '.env'), 'DATABASE_URL=postgres://db');
-      expect(environmentOf({ cwd, env: {} }, options, true)).toEqual({ DATABASE_URL: 'postgres://db' });
-      expect(process.env['DATABASE_URL']).toBe('postgres://db');
-    });
+  it('are in no file in production', () => {
+    const env = { NODE_ENV: 'production' };
+    expect(environmentOf({ cwd, env }, {})).toEqual(env);
   });
 });
 

@@ -97,6 +97,11 @@ describe('the rooms', () => {
     expect(wrong.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([]);
   });
 
+  it('have an app that imports public entries only, as a user does', () => {
+    const seams = imports.filter(({ from, specifier }) => roomOf(from) === 'app' && specifier.endsWith('/internal'));
+    expect(seams).toEqual([]);
+  });
+
   it('list every package that they import', () => {
     const missing = imports.filter(({ from, specifier }) => {
       const { dependencies, peerDependencies } = manifestOf(roomOf(from));

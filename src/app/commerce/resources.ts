@@ -1,187 +1,92 @@
-/** A request that does more than change members: `POST /v1/orders/{id}/cancel`. */
-export interface Action {
-  readonly name: string;
-  readonly operationId: string;
-  /** Below the resource. Without `{id}`, `reference` names the row. */
-  readonly path: string;
-  readonly scope: string;
-  /** Member of the request body that holds the id of the row. */
-  readonly reference?: string;
-  /** Responds with 201 and something new instead of 200 and the row. */
-  readonly creates?: true;
-}
+import * as actions from './actions';
+import type { Action, Rules } from './actions';
 
-/** One row of the table from which routers and scopes are made. */
+/** One row of the table that the placeholder routers are made from. openapi.yaml says the rest. */
 export interface Resource {
-  /** Its path segment under `/v1`, and its name. */
+  /** Path segment under `/v1`. */
   readonly path: string;
-  /** One of its rows in an operation id: `Order` in `getOrder`. */
-  readonly noun: string;
-  /** Its rows in an operation id: `Orders` in `listOrders`. Default: the noun with an s. */
-  readonly plural?: string;
-  /** Scope family: `prices` gives `prices:read` and `prices:write`. */
-  readonly family: string;
-  /** On its rows, besides the actions. */
+  /** Name of the schema of its rows; the examples of the schema are the sample data. */
+  readonly schema: string;
+  /** Family of its scopes: `prices` stands for `prices:read` and `prices:write`. Write does not imply read. */
+  readonly scopes: string;
   readonly operations: readonly ('list' | 'create' | 'get' | 'update' | 'remove')[];
+  /** What a change of members does not say: `POST /v1/orders/{id}/cancel`. */
   readonly actions?: readonly Action[];
-  /** Scopes that are not required, but add members to responses. */
-  readonly optionalScopes?: readonly string[];
+  /** Members that are computed or hidden. */
+  readonly rules?: Rules;
 }
 
 // Rows that others refer to are closed, cancelled or archived, never removed: locations, customers, orders, checks.
 const LASTING = ['list', 'create', 'get', 'update'] as const;
 const REMOVABLE = ['list', 'create', 'get', 'update', 'remove'] as const;
 
-/** The commerce resources. To change the API, change this table and openapi.yaml: the start fails until both agree. */
-export const RESOURCES = [
-  { path: 'locations', noun: 'Location', family: 'locations', operations: LASTING },
-  { path: 'items', noun: 'Item', family: 'items', operations: REMOVABLE },
-  { path: 'categories', noun: 'Category', plural: 'Categories', family: 'items', operations: REMOVABLE },
+/** The commerce resources. To change the API, change this table and openapi.yaml: a test compares the two. */
+export const RESOURCES: readonly Resource[] = [
+  { path: 'locations', schema: 'Location', scopes: 'locations', operations: LASTING },
+  { path: 'items', schema: 'Item', scopes: 'items', operations: REMOVABLE },
+  { path: 'categories', schema: 'Category', scopes: 'items', operations: REMOVABLE },
   {
     path: 'inventory',
-    noun: 'InventoryLevel',
-    family: 'inventory',
+    schema: 'InventoryLevel',
+    scopes: 'inventory',
+    // Levels come with items and locations.
     operations: ['list', 'get', 'update'],
     actions: [
-      {
-        name: 'adjust',
-        operationId: 'adjustInventory',
-        path: '/adjustments',
-        scope: 'inventory:write',
-        reference: 'inventory_id',
-        creates: true,
-      },
+      { path: '/adjustments', scope: 'inventory:write', act: actions.adjust, rowId: 'inventory_id', creates: true },
     ],
+    rules: actions.inventory,
   },
-  { path: 'price-lists', noun: 'PriceList', family: 'prices', operations: REMOVABLE },
-  { path: 'promotions', noun: 'Promotion', family: 'promotions', operations: REMOVABLE },
+  { path: 'price-lists', schema: 'PriceList', scopes: 'prices', operations: REMOVABLE },
+  { path: 'promotions', schema: 'Promotion', scopes: 'promotions', operations: REMOVABLE },
   {
     path: 'customers',
-    noun: 'Customer',
-    family: 'customers',
+    schema: 'Customer',
+    scopes: 'customers',
     operations: LASTING,
-    optionalScopes: ['customers:pii'],
+    rules: actions.customers,
   },
   {
     path: 'orders',
-    noun: 'Order',
-    family: 'orders',
+    schema: 'Order',
+    scopes: 'orders',
     operations: LASTING,
-    actions: [{ name: 'cancel', operationId: 'cancelOrder', path: '/{id}/cancel', scope: 'orders:cancel' }],
+    actions: [{ path: '/{id}/cancel', scope: 'orders:cancel', act: actions.cancel }],
+    rules: actions.orders,
   },
   {
     path: 'payments',
-    noun: 'Payment',
-    family: 'payments',
+    schema: 'Payment',
+    scopes: 'payments',
     // A payment is a fact: it is refunded, not edited.
     operations: ['list', 'create', 'get'],
-    actions: [
-      {
-        name: 'refund',
-        operationId: 'refundPayment',
-        path: '/{id}/refunds',
-        scope: 'payments:refund',
-        creates: true,
-      },
-    ],
+    actions: [{ path: '/{id}/refunds', scope: 'payments:refund', act: actions.refund, creates: true }],
+    rules: actions.payments,
   },
-  { path: 'menus', noun: 'Menu', family: 'menus', operations: REMOVABLE },
-  { path: 'modifier-groups', noun: 'ModifierGroup', family: 'menus', operations: REMOVABLE },
-  { path: 'tables', noun: 'Table', family: 'tables', operations: REMOVABLE },
+  { path: 'menus', schema: 'Menu', scopes: 'menus', operations: REMOVABLE },
+  { path: 'modifier-groups', schema: 'ModifierGroup', scopes: 'menus', operations: REMOVABLE },
+  { path: 'tables', schema: 'Table', scopes: 'tables', operations: REMOVABLE },
   {
     path: 'checks',
-    noun: 'Check',
-    family: 'checks',
+    schema: 'Check',
+    scopes: 'checks',
     operations: LASTING,
-    actions: [{ name: 'close', operationId: 'closeCheck', path: '/{id}/close', scope: 'checks:write' }],
+    actions: [{ path: '/{id}/close', scope: 'checks:write', act: actions.close }],
+    rules: actions.checks,
   },
   {
     path: 'reservations',
-    noun: 'Reservation',
-    family: 'reservations',
+    schema: 'Reservation',
+    scopes: 'reservations',
     operations: LASTING,
-    actions: [{ name: 'seat', operationId: 'seatReservation', path: '/{id}/seat', scope: 'reservations:write' }],
+    actions: [{ path: '/{id}/seat', scope: 'reservations:write', act: actions.seat }],
+    rules: actions.reservations,
   },
   {
     path: 'kitchen-tickets',
-    noun: 'KitchenTicket',
-    family: 'kitchen',
+    schema: 'KitchenTicket',
+    scopes: 'kitchen',
     operations: LASTING,
-    actions: [{ name: 'bump', operationId: 'bumpKitchenTicket', path: '/{id}/bump', scope: 'kitchen:write' }],
+    actions: [{ path: '/{id}/bump', scope: 'kitchen:write', act: actions.bump }],
+    rules: actions.kitchenTickets,
   },
-] as const satisfies readonly Resource[];
-
-/** Name of one of the commerce resources, and its path segment under `/v1`. */
-export type ResourceName = (typeof RESOURCES)[number]['path'];
-
-/** One route of the commerce API. */
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As OpenAPI writes it: `/v1/orders/{id}`. */
-  readonly path: string;
-  /** All of them are required. */
-  readonly scopes: readonly string[];
-  /** Not required; with them the response contains more. */
-  readonly optionalScopes: readonly string[];
-  readonly operationId: string;
-  /** The resource it belongs to: `orders`. */
-  readonly resource: string;
-  /** What is done: an operation on rows, or an action. */
-  readonly operation: Resource['operations'][number] | Action;
-}
-
-/** Method, path below the resource, and the half of the scope family that each operation asks for. Write does not imply read. */
-const OPERATIONS = {
-  list: { method: 'GET', path: '', access: 'read' },
-  create: { method: 'POST', path: '', access: 'write' },
-  get: { method: 'GET', path: '/{id}', access: 'read' },
-  update: { method: 'PATCH', path: '/{id}', access: 'write' },
-  remove: { method: 'DELETE', path: '/{id}', access: 'write' },
-} as const satisfies Record<
-  Resource['operations'][number],
-  { method: Route['method']; path: string; access: 'read' | 'write' }
->;
-
-/** Every scope of the commerce API, sorted. */
-export const SCOPES: readonly string[] = Object.freeze(
-  [...new Set(RESOURCES.flatMap(scopesOf))].sort((a, b) => (a < b ? -1 : 1)),
-);
-
-/** Every route of the commerce API, in the order of the table. */
-export function routes(): readonly Route[] {
-  return RESOURCES.flatMap(routesOf);
-}
-
-/** The routes of one resource. */
-export function routesOf(resource: Resource): readonly Route[] {
-  const { optionalScopes = [], plural = `${resource.noun}s` } = resource;
-  const operations = resource.operations.map((operation): Route => {
-    const { method, path, access } = OPERATIONS[operation];
-    return {
-      method,
-      path: `/v1/${resource.path}${path}`,
-      scopes: [`${resource.family}:${access}`],
-      // The response to a removal has no body.
-      optionalScopes: operation === 'remove' ? [] : optionalScopes,
-      operationId: operation === 'list' ? `list${plural}` : `${operation}${resource.noun}`,
-      resource: resource.path,
-      operation,
-    };
-  });
-  const actions = (resource.actions ?? []).map((action): Route => {
-    return {
-      method: 'POST',
-      path: `/v1/${resource.path}${action.path}`,
-      scopes: [action.scope],
-      optionalScopes,
-      operationId: action.operationId,
-      resource: resource.path,
-      operation: action,
-    };
-  });
-  return [...operations, ...actions];
-}
-
-function scopesOf(resource: Resource): string[] {
-  return routesOf(resource).flatMap((route) => [...route.scopes, ...route.optionalScopes]);
-}
+];

@@ -1,128 +1,143 @@
 import { Router } from 'express';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { requireScope, sendProblem } from 'tillgate';
-import type { Collection } from './collection';
-import { RESTAURANT } from './placeholders/restaurant';
-import { RETAIL } from './placeholders/retail';
-import { SALES } from './placeholders/sales';
-import { RESOURCES, routesOf } from './resources';
-import type { Action, Resource, ResourceName, Route } from './resources';
+import { examplesOf } from '../contract';
+import type { Contract } from '../contract';
+import { requestValidation } from '../validation';
+import type { Action, Row } from './actions';
+import { collection } from './collection';
+import { RESOURCES } from './resources';
+import type { Resource } from './resources';
 
-/** The sample data of every resource: a resource without an entry here does not compile. */
-const PLACEHOLDERS: Readonly<Record<ResourceName, (clock: () => number) => Collection>> = {
-  ...RETAIL,
-  ...SALES,
-  ...RESTAURANT,
-};
+/** Method, path below the resource, and the half of the scope family that each operation needs. */
+const OPERATIONS = {
+  list: ['get', '', 'read'],
+  create: ['post', '', 'write'],
+  get: ['get', '/{id}', 'read'],
+  update: ['patch', '/{id}', 'write'],
+  remove: ['delete', '/{id}', 'write'],
+} as const;
 
 /**
- * Makes the router of the commerce resources. Mount it at `/v1` after `authenticate()` and `requestValidation()`. Every
- * router has its own sample data.
+ * Makes the router of the commerce resources, to mount at `/v1` after `authenticate()`. To serve a resource from your database,
+ * take its row out of the table and mount your own router here.
  *
- * @param routers - routers with guards of their own, by path segment: one of the name of a resource runs in its place
- * @param placeholders - resources that have a placeholder unless a router runs in its place
  * @param clock - time of the sample data, in ms since the epoch
- *
- * @example
- * ```ts
- * const orders = Router();
- * orders.get('/', requireScope('orders:read'), listOrdersFromDatabase);
- *
- * app.use('/v1', gate, requestValidation(document), commerceRouter({ orders }));
- * ```
  */
-export function commerceRouter(
-  routers: Readonly<Record<string, Router>> = {},
-  placeholders: readonly Resource[] = RESOURCES,
-  clock: () => number = Date.now,
-): Router {
+export function commerceRouter(contract: Contract, clock: () => number = Date.now): Router {
   const router = Router();
-  for (const [segment, own] of Object.entries(routers)) router.use(`/${segment}`, own);
-  for (const resource of placeholders) {
-    const { path } = resource;
-    if (Object.hasOwn(routers, path)) continue;
-    router.use(`/${path}`, resourceRouter(resource, PLACEHOLDERS[path as ResourceName](clock)));
+  const validate = requestValidation(contract);
+  for (const resource of RESOURCES) {
+    const routes = routesOf(resource, placeholder(resource, examplesOf(contract, resource.schema), clock));
+    for (const path of new Set(routes.map((route) => route.path))) {
+      const here = routes.filter((route) => route.path === path);
+      const route = router.route(`/${resource.path}${path.replace('{id}', ':id')}`);
+      for (const { method, scope, handler } of here) {
+        const validation = validate(method, `/v1/${resource.path}${path}`);
+        route[method](requireScope(scope), validation, markPlaceholder, handler);
+      }
+      route.all(refuseMethod(here.map(({ method }) => (method === 'get' ? 'GET, HEAD' : method.toUpperCase()))));
+    }
   }
   return router;
+}
+
+interface Route {
+  readonly method: 'get' | 'post' | 'patch' | 'delete';
+  /** Below the resource. */
+  readonly path: string;
+  readonly scope: string;
+  readonly handler: RequestHandler;
+}
+
+/** The routes of one resource; actions first, because some have a path that could be an id. */
+function routesOf({ scopes, operations, actions = [] }: Resource, handlers: ReturnType<typeof placeholder>): Route[] {
+  return [
+    ...actions.map((one): Route => ({ method: 'post', path: one.path, scope: one.scope, handler: handlers.act(one) })),
+    ...operations.map((operation): Route => {
+      const [method, path, access] = OPERATIONS[operation];
+      return { method, path, scope: `${scopes}:${access}`, handler: handlers[operation] };
+    }),
+  ];
 }
 
 const DEFAULT_LIMIT = 20;
 
-/** Makes the placeholder router of one resource: each of its routes, with its guard directly before its handler. */
-function resourceRouter(resource: Resource, rows: Collection): Router {
-  const router = Router();
-  const prefix = `/v1/${resource.path}`;
-  router.use(markPlaceholder);
-  for (const route of routesOf(resource)) {
-    const path = route.path.slice(prefix.length).replace('{id}', ':id') || '/';
-    const method = route.method.toLowerCase() as Lowercase<Route['method']>;
-    const { scopes, operation } = route;
-    const handler = typeof operation === 'string' ? HANDLERS[operation](rows) : actOn(rows, operation);
-    router[method](path, requireScope(scopes), handler);
+/** The handlers of one resource, with sample data of their own. */
+function placeholder({ path, rules = {} }: Resource, sample: readonly object[], clock: () => number) {
+  const now = (): string => new Date(clock()).toISOString();
+  const rows = collection(sample, rules, now);
+
+  function shown(req: Request, row: Row): Row {
+    return rules.present?.(row, req.auth?.scopes ?? []) ?? row;
   }
-  return router;
-}
 
-const HANDLERS: Readonly<Record<Resource['operations'][number], (rows: Collection) => RequestHandler>> = {
-  list: (rows) =>
-    function list(req, res) {
+  return {
+    list(req: Request, res: Response) {
       const { limit = DEFAULT_LIMIT, cursor } = req.query;
-      const after = cursor === undefined ? 0 : readCursor(cursor);
-      if (after === undefined) return refuseCursor(req, res);
-      const page = rows.page(Number(limit), after);
-      const data = page.rows.map((row) => rows.present(row, scopesOf(req)));
-      res.json({ data, next_cursor: page.last === undefined ? null : writeCursor(page.last) });
+      const page = rows.page(Number(limit), cursor === undefined ? 0 : parseInt(String(cursor), CURSOR_BASE));
+      // Callers must not depend on the content of a cursor: it is the number of a row.
+      const next_cursor = page.last === undefined ? null : page.last.toString(CURSOR_BASE);
+      res.json({ data: page.rows.map((row) => shown(req, row)), next_cursor });
     },
 
-  create: (rows) =>
-    function create(req, res) {
-      const row = rows.create(bodyOf(req));
-      res
-        .status(201)
-        .location(`${req.baseUrl}/${row.id}`)
-        .json(rows.present(row, scopesOf(req)));
+    create(req: Request, res: Response) {
+      const row = rows.create(req.body as object);
+      res.status(201).location(`${req.baseUrl}/${path}/${row.id}`).json(shown(req, row));
     },
 
-  get: (rows) =>
-    function get(req, res) {
+    get(req: Request, res: Response) {
       const row = rows.find(idOf(req));
-      if (!row) return refuseUnknown(req, res);
-      res.json(rows.present(row, scopesOf(req)));
+      if (row) res.json(shown(req, row));
+      else refuseUnknown(req, res);
     },
 
-  update: (rows) =>
-    function update(req, res) {
-      const row = rows.update(idOf(req), bodyOf(req));
-      if (!row) return refuseUnknown(req, res);
-      res.json(rows.present(row, scopesOf(req)));
+    update(req: Request, res: Response) {
+      const row = rows.update(idOf(req), req.body as object);
+      if (row) res.json(shown(req, row));
+      else refuseUnknown(req, res);
     },
 
-  remove: (rows) =>
-    function remove(req, res) {
+    remove(req: Request, res: Response) {
       if (!rows.remove(idOf(req))) return refuseUnknown(req, res);
       res.sendStatus(204);
     },
-};
 
-function actOn(rows: Collection, { name, reference, creates }: Action): RequestHandler {
-  return function act(req, res) {
-    const id = reference === undefined ? idOf(req) : String(bodyOf(req)[reference]);
-    const outcome = rows.act(name, id, bodyOf(req));
-    if (!outcome) {
-      return reference === undefined
-        ? refuseUnknown(req, res)
-        : refuseConflict(req, res, `The ${reference} of the body does not exist.`);
-    }
-    if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
-    if (creates) res.status(201).location(`${req.baseUrl}/${id}`);
-    res.json(outcome.response ?? rows.present(outcome.row, scopesOf(req)));
+    act({ act, rowId, creates }: Action): RequestHandler {
+      return function actOnRow(req, res) {
+        const input = (req.body ?? {}) as Readonly<Record<string, unknown>>;
+        const id = rowId === undefined ? idOf(req) : String(input[rowId]);
+        const row = rows.find(id);
+        if (!row && rowId === undefined) return refuseUnknown(req, res);
+        if (!row) return refuseConflict(req, res, `The ${rowId} of the body does not exist.`);
+        const outcome = act(row, input, now());
+        if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
+        rows.replace(outcome.row);
+        if (creates) res.status(201).location(`${req.baseUrl}/${path}/${id}`);
+        res.json(outcome.response ?? shown(req, outcome.row));
+      };
+    },
   };
 }
 
-/** Marks every response as sample data, refusals included. */
+const CURSOR_BASE = 36;
+
 function markPlaceholder(_req: Request, res: Response, next: NextFunction): void {
-  res.setHeader('X-Placeholder', 'true');
+  res.set('X-Placeholder', 'true');
   next();
+}
+
+function idOf(req: Request): string {
+  return String(req.params['id']);
+}
+
+/** Refuses every method of a path but these. */
+function refuseMethod(allowed: readonly string[]): RequestHandler {
+  const allow = allowed.join(', ');
+  return function refuseMethod(req, res) {
+    const detail = `This resource supports ${allow}.`;
+    sendProblem(req, res, { status: 405, code: 'method_not_allowed', detail, headers: { Allow: allow } });
+  };
 }
 
 function refuseUnknown(req: Request, res: Response): void {
@@ -131,38 +146,4 @@ function refuseUnknown(req: Request, res: Response): void {
 
 function refuseConflict(req: Request, res: Response, detail: string): void {
   sendProblem(req, res, { status: 409, code: 'conflict', detail });
-}
-
-function refuseCursor(req: Request, res: Response): void {
-  sendProblem(req, res, {
-    status: 400,
-    code: 'invalid_request',
-    title: 'Invalid request',
-    detail: 'Unknown cursor: use next_cursor from the previous page, or omit it.',
-    members: { errors: [{ path: '/query/cursor', message: 'must be the next_cursor of another page of this list' }] },
-  });
-}
-
-function idOf(req: Request): string {
-  return String(req.params['id']);
-}
-
-function bodyOf(req: Request): Readonly<Record<string, unknown>> {
-  return (req.body ?? {}) as Readonly<Record<string, unknown>>;
-}
-
-function scopesOf(req: Request): readonly string[] {
-  return req.auth?.scopes ?? [];
-}
-
-const CURSOR_BASE = 36;
-
-/** Encodes the number of the last row of a page: callers must not depend on its content. */
-function writeCursor(last: number): string {
-  return last.toString(CURSOR_BASE);
-}
-
-/** Decodes what fits the pattern in openapi.yaml, which another document need not have; `undefined` for anything else. */
-function readCursor(cursor: unknown): number | undefined {
-  return typeof cursor === 'string' && /^[0-9a-z]{1,9}$/.test(cursor) ? parseInt(cursor, CURSOR_BASE) : undefined;
 }

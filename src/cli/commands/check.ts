@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeFinding } from '@tillgate/testing/internal';
-import { auditRoutes } from '@tillgate/testing';
-import { readSettings } from 'tillgate/env';
-import type { Settings } from 'tillgate/env';
 import {
   attempt,
   discoverEndpoint,
@@ -20,17 +16,17 @@ import {
   systemClock,
   systemSchedule,
 } from 'tillgate/internal';
-import type { AdviceContext, DiscoveryOptions, FetchError } from 'tillgate/internal';
 import { ConfigurationError, explain } from 'tillgate';
 import type { Auth, Gate, GateStatus, OpaqueOptions } from 'tillgate';
-import { CliError, EXIT, print } from '../command';
+import { readSettings } from 'tillgate/env';
+import type { Settings } from 'tillgate/env';
+import type { AdviceContext, DiscoveryOptions, FetchError } from 'tillgate/internal';
+import { EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
-import { loadApp } from '../load-app';
 import { apiSettings } from '../settings';
 import { wordAdvice } from '../advice';
 import { adviceContext, adviceFor, tokenIn, withGate } from './explain';
-import { DOCUMENT } from './routes';
 
 /** One line of the report. */
 interface Finding {
@@ -52,9 +48,6 @@ function failed(check: string, detail: string, fix: string): Finding {
 /** `tillgate check`: examines what the API needs, and a token if one is given, and says how to fix what is wrong. */
 export async function check(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
-  if (options.openapi !== undefined && options.app === undefined) {
-    throw new CliError('--openapi names what an app is compared with: name the app too, --app ./app.js', EXIT.usage);
-  }
   const token = options.token && tokenIn(options.token === '-' ? await io.readStdin() : options.token);
   let settings: Settings;
   try {
@@ -65,11 +58,9 @@ export async function check(context: CommandContext, options: CommandOptions): P
     const problems = error.problems.map((problem) => failed('configuration', problem, fix));
     return report(context, [...problems, ...keycloakFindings(io)], EXIT.configuration);
   }
-  const contract = await contractFinding(options);
   return report(context, [
     passed('configuration', 'every TILLGATE_* variable is in order'),
     ...keycloakFindings(io),
-    contract,
     ...(await issuerFindings(io, settings, token)),
   ]);
 }
@@ -97,15 +88,6 @@ function report(context: CommandContext, findings: readonly Finding[], failure: 
 function asText({ check: name, ok, detail, fix }: Finding): string {
   const lines = [`${ok ? 'ok    ' : 'failed'}  ${name}: ${detail}`, ...(fix === undefined ? [] : [`        ${fix}`])];
   return lines.map(escapeUnsafe).join('\n');
-}
-
-/** Whether the guards of an app and its document agree. */
-async function contractFinding({ app, openapi = DOCUMENT }: CommandOptions): Promise<Finding> {
-  if (app === undefined)
-    return passed('contract', 'not checked: name your app with --app, its document with --openapi');
-  const findings = auditRoutes(await loadApp(app), openapi);
-  if (findings.length === 0) return passed('contract', `routes, scopes and ${openapi} agree`);
-  return failed('contract', findings.map(describeFinding).join('; '), 'change guards or document until both agree');
 }
 
 /** How long keys and generations may take to arrive, and how often the state is polled. */

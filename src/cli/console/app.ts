@@ -4,11 +4,13 @@ import express from 'express';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { foreignCaller } from 'tillgate/internal';
 import { problemHandler, sendProblem } from 'tillgate';
-import type { LoggedRequest, RequestLog } from './request-log';
+import type { LoggedRequest, ReportedRequest, RequestLog } from './request-log';
 
 const STATIC = join(__dirname, 'static');
 const FILES = { '/': 'index.html', '/console.css': 'console.css', '/console.js': 'console.js' };
 const MAX_BODY = '32kb';
+/** A report holds a target, a token and a body of 16 kB each. */
+const MAX_REPORT = '96kb';
 
 const HEADERS = {
   'Cache-Control': 'no-store',
@@ -35,6 +37,7 @@ const HEADERS = {
 export function consoleApp({
   log,
   state,
+  record,
   inspect,
   replay,
   onClear,
@@ -42,6 +45,8 @@ export function consoleApp({
 }: {
   readonly log: RequestLog;
   readonly state: () => object;
+  /** Takes a request of the API, as its observer reports it. */
+  readonly record: (request: ReportedRequest) => void;
   readonly inspect: (token: string) => Promise<object>;
   /** Sends a request again; what it rejects with is shown. */
   readonly replay: (entry: LoggedRequest, json: string | undefined) => Promise<object>;
@@ -62,6 +67,11 @@ export function consoleApp({
   api.get('/requests', function listRequests({ query }, res) {
     const wanted = log.entries.filter((entry) => isWanted(entry, query)).reverse();
     res.json({ requests: wanted.slice(0, Number(query['limit']) || undefined).map(summaryOf) });
+  });
+  api.post('/requests', express.json({ limit: MAX_REPORT }), function recordRequest(req: Request, res) {
+    if (!isReport(req.body)) return refuse(req, res, 400, 'invalid_request', 'The body must be a request, as JSON.');
+    record(req.body);
+    res.status(204).end();
   });
   api.delete('/requests', function clearRequests(_req, res) {
     log.clear();
@@ -98,6 +108,12 @@ export function consoleApp({
   app.use((req, res) => refuse(req, res, 404, 'not_found', 'There is nothing at this URL.'));
   app.use(problemHandler());
   return app;
+}
+
+function isReport(body: unknown): body is ReportedRequest {
+  const { method, path, status, duration_ms } = Object(body) as Partial<Record<keyof ReportedRequest, unknown>>;
+  const isText = typeof method === 'string' && typeof path === 'string';
+  return isText && typeof status === 'number' && typeof duration_ms === 'number';
 }
 
 /** What the list of requests shows: an entry without its explanation. */

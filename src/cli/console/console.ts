@@ -1,12 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { describeRoutes } from '@tillgate/testing/internal';
-import type { DescribedRoute } from '@tillgate/testing/internal';
-import { attempt } from 'tillgate/internal';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { authenticate, explain } from 'tillgate';
-import type { AuthenticateOptions, Decision, Gate } from 'tillgate';
+import type { AuthenticateOptions, Gate } from 'tillgate';
 import { consoleApp, summaryOf } from './app';
 import { RequestLog } from './request-log';
-import type { LoggedRequest } from './request-log';
+import type { LoggedRequest, ReportedRequest } from './request-log';
 import { whyOf, whyOfToken } from './why';
 import type { ConsoleClient, Facts } from './why';
 
@@ -18,6 +15,16 @@ export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'adv
   readonly clients: () => readonly ConsoleClient[];
   /** Scopes that clients may have; `undefined`: any. */
   readonly scopes: readonly string[] | undefined;
+  /** Routes of the API with the scopes that they require, as its OpenAPI document has them. */
+  readonly routes: readonly Route[];
+  /** Its documentation page, if it is known to have one. */
+  readonly docsUrl: string | undefined;
+  /** How `tillgate` is called in another terminal. */
+  readonly command: string;
+  /** Calls the API as a client, with a new token. Rejects with an error that says what to do. */
+  readonly call: (
+    request: Pick<LoggedRequest, 'method' | 'path' | 'client_id'> & { readonly json: string | undefined },
+  ) => Promise<{ readonly status: number; readonly text: string }>;
   /** Options of the gate that the token inspector asks: those of the API. */
   readonly gate: AuthenticateOptions;
   /** Requests that are kept. Default 500. */
@@ -27,26 +34,17 @@ export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'adv
   readonly clock?: () => number;
 }
 
-/** What the page offers for an API. */
-export interface ApiMeans {
-  /** Its documentation page. */
-  readonly docsUrl: string | undefined;
-  /** How `tillgate` is called in another terminal. */
-  readonly command: string;
-  /** Calls the API as a client, with a new token. Rejects with an error that says what to do. */
-  readonly call: (
-    request: Pick<LoggedRequest, 'method' | 'path' | 'client_id'> & { readonly json: string | undefined },
-  ) => Promise<{ readonly status: number; readonly text: string }>;
+/** A route, and alternatives of scopes each of which is enough. */
+interface Route {
+  readonly method: string;
+  readonly path: string;
+  readonly requires: readonly (readonly string[])[];
 }
 
 /** The console for development: clients, requests and why they were refused, on one page of the token server. */
 export interface Console {
   /** The token server with the console at `/console`. */
   serve(tokenServer: RequestListener): RequestListener;
-  /** The API, whose requests the console shows. */
-  readonly observe: (api: RequestListener, means?: ApiMeans) => RequestListener;
-  /** For the gate of the API. */
-  readonly onDecision: (decision: Decision, request: IncomingMessage) => void;
   /** Ends the event streams. */
   close(): Promise<void>;
 }
@@ -55,12 +53,13 @@ export interface Console {
 const MAX_BUFFERED = 1_000_000;
 
 /**
- * Makes the console of a token server and an API that run in this process.
+ * Makes the console of a token server in this process, and of an API whose requests are reported to it
+ * (`static/observer.cjs`).
  *
  * @throws TypeError in production
  */
 export function createConsole(options: ConsoleOptions): Console {
-  const { clients, clock = Date.now, capacity = 500 } = options;
+  const { clients, routes, clock = Date.now, capacity = 500 } = options;
   if (options.production ?? process.env['NODE_ENV'] === 'production') {
     throw new TypeError('createConsole(): the console is for development and refuses NODE_ENV=production');
   }
@@ -70,8 +69,6 @@ export function createConsole(options: ConsoleOptions): Console {
   const streams = new Set<ServerResponse>();
   const isClient = (id: string): boolean => client(id) !== undefined;
   const log = new RequestLog({ capacity, clock, isClient, onRequest });
-  let api: object | undefined;
-  let means: ApiMeans | undefined;
   let gate: Gate | undefined;
 
   function onRequest(entry: LoggedRequest): void {
@@ -97,12 +94,10 @@ export function createConsole(options: ConsoleOptions): Console {
     return {
       base_url: options.baseUrl,
       auth_url: options.issuer,
-      docs_url: means?.docsUrl ?? null,
-      command: means?.command ?? null,
+      docs_url: options.docsUrl ?? null,
+      command: options.command,
       scopes: options.scopes ?? null,
-      routes: routesOf(api)
-        .filter(isProtected)
-        .map(({ method, path, requires }) => ({ method, path, requires })),
+      routes,
       clients: clients().map((one) => ({ ...one, timeline: changes.of(one.client_id) })),
     };
   }
@@ -113,45 +108,41 @@ export function createConsole(options: ConsoleOptions): Console {
     await gate.ready();
     const explanation = await explain(token, { gate });
     const scopes = explanation.auth?.scopes ?? [];
-    const routes = explanation.accepted
-      ? routesOf(api).filter((route) => isProtected(route) && isEnough(scopes, route.requires))
-      : [];
+    const reached = explanation.accepted ? routes.filter(({ requires }) => isEnough(scopes, requires)) : [];
     return {
       ...whyOfToken(explanation, token, facts),
       status: explanation.status ?? 200,
-      routes: routes.map(({ method, path }) => `${method} ${path}`),
+      routes: reached.map(({ method, path }) => `${method} ${path}`),
     };
   }
 
   async function replay(entry: LoggedRequest, json: string | undefined): Promise<object> {
     // A path without a slash would change the host; brackets replace what was left out to hide a secret.
     const isWhole = entry.server === 'api' && /^\/[^[\]]*$/.test(entry.path);
-    if (!means || !isWhole) throw new Error('Only a request to the API whose whole path is known can be sent again.');
-    const { status, text } = await means.call({ ...entry, json });
+    if (!isWhole) throw new Error('Only a request to the API whose whole path is known can be sent again.');
+    const { status, text } = await options.call({ ...entry, json });
     return { status, text };
   }
 
-  const app = consoleApp({ log, state, inspect, replay, onClear: () => publish('cleared', {}), streams });
+  /** Takes what the observer in the process of the API reports. */
+  function record({ decision, ...request }: ReportedRequest): void {
+    const why = decision && whyOf(decision, facts);
+    // A superseded token is signed: its client is known.
+    const claimed = why?.verified === true ? why.claims?.['client_id'] : undefined;
+    const client_id = decision?.client_id ?? (typeof claimed === 'string' ? claimed : undefined);
+    log.add({ ...request, server: 'api', client_id, why });
+  }
+
+  const app = consoleApp({ log, state, record, inspect, replay, onClear: () => publish('cleared', {}), streams });
 
   return {
     serve(tokenServer) {
-      const rest = log.observe('tokens', tokenServer);
+      const rest = log.observe(tokenServer);
       changes.update();
       return function serveConsole(req, res) {
         if (/^\/console(?![^/?])/.test(req.url ?? '')) app(req, res);
         else rest(req, res);
       };
-    },
-    observe(handler, given) {
-      api = handler;
-      means = given;
-      return log.observe('api', handler);
-    },
-    onDecision(decision, request) {
-      const why = whyOf(decision, request, facts);
-      // A superseded token is signed: its client is known.
-      const claimed = why.verified ? why.claims?.['client_id'] : undefined;
-      log.explain(request, why, decision.auth?.clientId ?? (typeof claimed === 'string' ? claimed : undefined));
     },
     async close() {
       for (const stream of streams) stream.end();
@@ -162,16 +153,7 @@ export function createConsole(options: ConsoleOptions): Console {
 
 const SILENT = { info() {}, warn() {}, error() {} };
 
-/** The routes of the API; none where they cannot be read. */
-function routesOf(api: object | undefined): readonly DescribedRoute[] {
-  return (api && attempt(() => describeRoutes(api).routes)) ?? [];
-}
-
-function isProtected({ gate, requires }: DescribedRoute): boolean {
-  return gate !== 'none' && requires.length > 0;
-}
-
-function isEnough(scopes: readonly string[], requires: DescribedRoute['requires']): boolean {
+function isEnough(scopes: readonly string[], requires: Route['requires']): boolean {
   return requires.some((set) => set.every((scope) => scopes.includes(scope)));
 }
 

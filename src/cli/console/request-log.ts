@@ -1,6 +1,6 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { attempt, isHttpUrl, isObject, loggablePath, ownMembers } from 'tillgate/internal';
-import type { Why } from './why';
+import type { ReportedDecision, Why } from './why';
 
 /** One request, without query, headers and body, and without anything that can be a secret or a token. */
 export interface LoggedRequest {
@@ -26,6 +26,19 @@ export interface LoggedRequest {
   readonly why?: Why;
 }
 
+/** A request when its response is complete, with whatever may be secret. */
+interface ObservedRequest extends Pick<LoggedRequest, 'server' | 'method' | 'path' | 'status' | 'duration_ms'> {
+  readonly request_id?: unknown;
+  readonly client_id?: string | undefined;
+  readonly body?: string | undefined;
+  readonly why?: Why | undefined;
+}
+
+/** What the observer in the process of the API reports. */
+export interface ReportedRequest extends Omit<ObservedRequest, 'server' | 'client_id' | 'why'> {
+  readonly decision?: ReportedDecision;
+}
+
 type Refusal = Pick<LoggedRequest, 'reason' | 'detail' | 'type'>;
 
 /** Bodies of refusals are smaller. */
@@ -46,8 +59,6 @@ interface RequestLogOptions {
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #entries: LoggedRequest[] = [];
-  /** What is known of the requests that are being handled. */
-  readonly #requests = new WeakMap<IncomingMessage, { why?: Why; clientId?: string | undefined; refusal?: Refusal }>();
   #count = 0;
 
   constructor(options: RequestLogOptions) {
@@ -63,49 +74,41 @@ export class RequestLog {
     this.#entries.length = 0;
   }
 
-  /** Explains a request that is being handled. */
-  explain(request: IncomingMessage, why: Why, clientId: string | undefined): void {
-    Object.assign(this.#requests.get(request) ?? {}, { why, clientId });
-  }
-
   /** The same handler, each of whose requests becomes an entry when its response is complete. */
-  observe(server: LoggedRequest['server'], handler: RequestListener): RequestListener {
+  observe(handler: RequestListener): RequestListener {
     return (req, res) => {
-      const known: { refusal?: Refusal } = {};
-      const target = req.url ?? '';
+      const { url: path = '', method = '' } = req;
       const startedMs = performance.now();
-      this.#requests.set(req, known);
-      noticeRefusal(res, (refusal) => (known.refusal = refusal));
-      res.once('close', () => this.#record(server, req, res, target, performance.now() - startedMs));
+      let body: string | undefined;
+      noticeRefusal(res, (text) => (body = text));
+      res.once('close', () => {
+        const claimed = credentialsOf(res);
+        const client_id = claimed !== undefined && this.#options.isClient(claimed) ? claimed : undefined;
+        const duration_ms = performance.now() - startedMs;
+        const request_id = res.getHeader('x-request-id');
+        this.add({ server: 'tokens', method, path, status: res.statusCode, duration_ms, request_id, client_id, body });
+      });
       handler(req, res);
     };
   }
 
-  #record(
-    server: LoggedRequest['server'],
-    req: IncomingMessage,
-    res: ServerResponse,
-    target: string,
-    ms: number,
-  ): void {
-    const { capacity, clock, isClient, onRequest } = this.#options;
-    const claimed = credentialsOf(res);
-    const registered = claimed !== undefined && isClient(claimed) ? claimed : undefined;
-    const { why, clientId = registered, refusal } = this.#requests.get(req) ?? {};
-    const path = withoutSecrets(loggablePath(target));
-    if (res.statusCode < 400 && NOISE.test(path)) return;
-    const requestId = res.getHeader('x-request-id');
+  /** Keeps a request as it was observed; `body` is that of a refusal. */
+  add(request: ObservedRequest): void {
+    const { server, method, status, duration_ms, request_id, client_id, body, why } = request;
+    const { capacity, clock, onRequest } = this.#options;
+    const path = withoutSecrets(loggablePath(request.path));
+    if (status < 400 && NOISE.test(path)) return;
     const entry: LoggedRequest = {
       id: ++this.#count,
       at: new Date(clock()).toISOString(),
       server,
-      method: req.method ?? '',
+      method: withoutSecrets(method),
       path,
-      status: res.statusCode,
-      duration_ms: Math.round(ms * 10) / 10,
-      ...(typeof requestId === 'string' && { request_id: requestId }),
-      ...(clientId !== undefined && { client_id: clientId }),
-      ...refusal,
+      status,
+      duration_ms: Math.round(duration_ms * 10) / 10,
+      ...(typeof request_id === 'string' && { request_id: withoutSecrets(request_id) }),
+      ...(client_id !== undefined && { client_id }),
+      ...(body !== undefined && refusalOf(body)),
       ...(why && { why }),
     };
     this.#entries.push(entry);
@@ -114,17 +117,17 @@ export class RequestLog {
   }
 }
 
-/** Reads what a refusal says: a problem (RFC 9457), or an OAuth error (RFC 6749 section 5.2). */
-function noticeRefusal(res: ServerResponse, onRefusal: (refusal: Refusal) => void): void {
+function noticeRefusal(res: ServerResponse, onRefusal: (body: string) => void): void {
   const end = res.end.bind(res) as (...args: unknown[]) => ServerResponse;
   res.end = function noticeEnd(...args: unknown[]) {
     const [chunk] = args;
     const isText = typeof chunk === 'string' || Buffer.isBuffer(chunk);
-    if (res.statusCode >= 400 && isText && chunk.length <= MAX_BODY) onRefusal(refusalOf(String(chunk)));
+    if (res.statusCode >= 400 && isText && chunk.length <= MAX_BODY) onRefusal(String(chunk));
     return end(...args);
   } as typeof res.end;
 }
 
+/** Reads what a refusal says: a problem (RFC 9457), or an OAuth error (RFC 6749 section 5.2). */
 function refusalOf(body: string): Refusal {
   const problem = ownMembers(Object(attempt(() => JSON.parse(body) as unknown)) as Readonly<Record<string, unknown>>);
   const { code, error, type, detail = problem['error_description'], errors } = problem;

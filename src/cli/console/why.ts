@@ -1,8 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import { attempt, checksUntil, parseToken, PASSED } from 'tillgate/internal';
-import type { UnverifiedToken } from 'tillgate/internal';
-import { REASONS } from 'tillgate';
+import { AuthError, REASONS } from 'tillgate';
 import type { Decision, Explanation, Reason } from 'tillgate';
+import type { UnverifiedToken } from 'tillgate/internal';
 
 /** Why a request was decided as it was. Holds claims, never a token. */
 export interface Why {
@@ -38,16 +37,37 @@ export interface Facts {
   readonly advise: (reason: Reason, token: string) => string | undefined;
 }
 
-/** Explains a decision of the gate, from its request and what is known now; keeps neither. */
-export function whyOf({ outcome, error, auth }: Decision, request: IncomingMessage, facts: Facts): Why {
-  const raw = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-  if (!error) return { outcome, checks: auth ? PASSED : [], ...claimsOf(raw, auth), verified: auth !== undefined };
-  const refusal = { reason: error.reason, required: error.requiredScopes, granted: auth?.scopes };
-  const checks = checksUntil(error, 1);
+/** What the gate of an app decided about a request, as `static/observer.cjs` reports it: without the signature of the token. */
+export interface ReportedDecision {
+  readonly outcome: Decision['outcome'];
+  readonly reason?: Reason;
+  /** For operators. */
+  readonly detail?: string;
+  /** Whether the claims were refused before the key was known. */
+  readonly unverified?: boolean;
+  readonly required?: readonly string[];
+  /** Scopes of an accepted token. */
+  readonly granted?: readonly string[];
+  readonly client_id?: string;
+  /** Header and payload of the token. */
+  readonly token?: string;
+}
+
+/** Explains a decision of the gate by what is known now. */
+export function whyOf({ token, ...decision }: ReportedDecision, facts: Facts): Why {
+  const { outcome, reason, detail, unverified, required, granted } = decision;
+  // Any signature: it is not looked at.
+  const raw = token === undefined ? '' : `${token}.AAAA`;
+  const isAccepted = granted !== undefined;
+  if (reason === undefined || !Object.hasOwn(REASONS, reason)) {
+    return { outcome, checks: isAccepted ? PASSED : [], ...claimsOf(raw), verified: isAccepted };
+  }
+  const cause = unverified === true ? new AuthError('unknown_key') : undefined;
+  const checks = checksUntil(new AuthError(reason, { privateDetail: detail, cause }), 1);
   const verified = isSigned(checks);
   // A request can come from anybody: what it contains suggests a configuration only where its signature was good.
   const known = verified ? facts : { ...facts, advise: () => undefined };
-  return { outcome, checks, ...refusalOf(refusal, raw, known), ...claimsOf(raw, auth), verified };
+  return { outcome, checks, ...refusalOf({ reason, required, granted }, raw, known), ...claimsOf(raw), verified };
 }
 
 /** Explains what a gate makes of a token, for a request that requires no scope. */
@@ -130,7 +150,7 @@ function comparisonOf(
   }
 }
 
-function claimsOf(raw: string, auth: Decision['auth']): Pick<Why, 'claims'> {
+function claimsOf(raw: string, auth?: Explanation['auth']): Pick<Why, 'claims'> {
   const claims = auth?.claims ?? attempt(() => parseToken(raw).claims);
   return claims ? { claims } : {};
 }

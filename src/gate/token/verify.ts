@@ -133,7 +133,7 @@ function checkBeforeAsking(check: () => unknown): void {
 
 /** Whether claims were refused before the signature could be verified, because the key is unknown. */
 export function isUnverified({ cause }: AuthError): boolean {
-  return cause === KEY_UNKNOWN;
+  return cause instanceof AuthError && cause.reason === KEY_UNKNOWN.reason;
 }
 
 /**

@@ -2,15 +2,17 @@ import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { startServer } from '../../../src/app/serve';
-import type { RunningServer, ServerOptions } from '../../../src/app/serve';
+import { createLog } from '../../../src/app/log';
+import { startServer } from '../../../src/app/server';
+import type { RunningServer } from '../../../src/app/server';
 
 const HOST = '127.0.0.1';
+const WHERE = { host: HOST, port: 0, baseUrl: 'https://api.test', log: createLog('silent') };
 const open: RunningServer[] = [];
 afterEach(() => Promise.all(open.splice(0).map((server) => server.close())));
 
-async function start(limits: ServerOptions['limits'] = {}): Promise<RunningServer> {
-  const server = await startServer(sayHello, { host: HOST, port: 0, limits });
+async function start(limits: Parameters<typeof startServer>[1]['limits'] = {}): Promise<RunningServer> {
+  const server = await startServer(sayHello, { ...WHERE, limits });
   open.push(server);
   return server;
 }
@@ -46,12 +48,8 @@ describe('a slow client', () => {
 
   // In parallel: Node checks for slow clients once a second.
   beforeAll(async () => {
-    const server = await startServer(sayHello, { host: HOST, port: 0, limits });
-    const reading = await startServer((req, res) => void req.on('end', () => res.end()).resume(), {
-      host: HOST,
-      port: 0,
-      limits,
-    });
+    const server = await startServer(sayHello, { ...WHERE, limits });
+    const reading = await startServer((req, res) => void req.on('end', () => res.end()).resume(), { ...WHERE, limits });
     const [head, body, lateBody, nothing] = await Promise.all([
       exchange(server.port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '),
       exchange(reading.port, `${HEAD}\r\nslow`),
@@ -151,7 +149,7 @@ it('requests whose head has arrived only in part are served after the signal; id
 });
 
 it('a connection whose head never arrives completely is cut at the deadline', async () => {
-  const server = await startServer(sayHello, { host: HOST, port: 0, drainDeadlineMs: 150 });
+  const server = await startServer(sayHello, { ...WHERE, limits: { drainDeadlineMs: 150 } });
   const { socket, received } = await beginRequest(server);
   const ended = closeOf(socket);
   await server.close();
@@ -170,7 +168,7 @@ async function startLarge(): Promise<{ server: RunningServer; responses: ServerR
     if (req.url === '/large') res.end(Buffer.alloc(LARGE, 'x'));
     else if (req.url !== '/later') res.end('hello');
   };
-  const server = await startServer(handler, { host: HOST, port: 0 });
+  const server = await startServer(handler, WHERE);
   open.push(server);
   return { server, responses };
 }

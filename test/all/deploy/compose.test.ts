@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
-import { DRAIN_DEADLINE_MS } from '../../../src/app/serve';
+import { LIMITS } from '../../../src/app/server';
 import { authenticateOptions, readSettings } from '../../../src/gate/env/settings';
 
 const FOLDER = join(__dirname, '../../../deploy');
@@ -69,6 +69,6 @@ describe('deploy/compose.yaml', () => {
   });
 
   it('gives the API 5 s more than it takes at most to stop', () => {
-    expect(services.api.stop_grace_period).toBe(`${DRAIN_DEADLINE_MS / 1000 + 5}s`);
+    expect(services.api.stop_grace_period).toBe(`${LIMITS.drainDeadlineMs / 1000 + 5}s`);
   });
 });

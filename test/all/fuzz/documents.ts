@@ -3,7 +3,7 @@ import type { Arbitrary } from 'fast-check';
 import type { RequestListener } from 'node:http';
 import { authenticate } from '../../../src/gate';
 import type { Gate } from '../../../src/gate';
-import { startServer } from '../../../src/app/serve';
+import { listen } from '../../support/listen';
 import { AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
 import { ES, forged, GOOD, RS } from '../../gate/hostile/support/forge';
@@ -145,7 +145,7 @@ async function documentTarget(
 ): Promise<FuzzTarget<unknown>> {
   let gate: Gate | undefined;
   const listener: RequestListener = (req, res) => gate?.(req, res, () => res.end('reached'));
-  const server = await startServer(listener, { host: '127.0.0.1', port: 0 });
+  const server = await listen(listener);
   const client = rawClient(server.port);
   const ask = (token: string) => client.send(`GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`);
 

@@ -3,7 +3,7 @@ import type { Arbitrary } from 'fast-check';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServer } from '../../../src/app/serve';
+import { listen } from '../../support/listen';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import { anyCharacter } from '../../support/any-character';
 import { recordingLogger } from '../../support/log';
@@ -147,7 +147,7 @@ export async function tokenEndpoint(): Promise<FuzzTarget<unknown>> {
     logger: log,
   });
   const { client_secret: secret } = await auth.register({ client_id: 'pos-17', scope: SCOPE });
-  const server = await startServer(auth.handler, { host: '127.0.0.1', port: 0 });
+  const server = await listen(auth.handler);
   const client = rawClient(server.port);
 
   return anyInput<TokenRequest>({

@@ -1,5 +1,7 @@
-import { compileContract } from '../../../src/app/request-validation';
-import { loadContract, operationsOf } from '../../../src/testing/openapi/document';
+import { loadContract } from '../../../src/app/contract';
+import { compiler } from '../../../src/app/validation';
+import { operationsOf } from '../../../src/testing/openapi/document';
+import type { ContractDocument } from '../../../src/testing/openapi/document';
 import { largestBodies } from '../../support/largest-bodies';
 
 /** The worst takes some 100 times as long; a pattern that backtracks took 100,000 times. */
@@ -8,11 +10,11 @@ const LIMIT = 500;
 /** How many times as long as `JSON.parse` each operation takes to validate the body that is worst for it, in CPU time. */
 function worstCosts(): ReadonlyMap<string, number> {
   const contract = loadContract();
-  const find = compileContract(contract);
+  const compile = compiler(contract);
   const costs = new Map<string, number>();
-  for (const { method, path, operation } of operationsOf(contract)) {
+  for (const { method, path, operation } of operationsOf(contract as unknown as ContractDocument)) {
     const media = operation.requestBody?.content['application/json'] as { readonly example?: object } | undefined;
-    const validate = find(path)?.operations.get(method)?.().body?.validate;
+    const validate = compile(method, path).body?.validate;
     if (!media?.example || !validate) continue;
     const ratios = [...largestBodies(media.example)].map(({ text }) => {
       const body: unknown = JSON.parse(text);

@@ -1,21 +1,32 @@
 import express from 'express';
-import type { Express, RequestHandler } from 'express';
+import type { Express } from 'express';
 import request from 'supertest';
 import type { Test } from 'supertest';
 import { authenticate, problemHandler } from '../../../src/gate';
 import { commerceRouter } from '../../../src/app/commerce/router';
-import { RESOURCES, routes } from '../../../src/app/commerce/resources';
-import type { Route } from '../../../src/app/commerce/resources';
-import { requestValidation } from '../../../src/app/request-validation';
-import { loadContract } from '../../../src/testing/openapi/document';
+import { loadContract } from '../../../src/app/contract';
+import type { ContractDocument, LocatedOperation } from '../../../src/testing/openapi/document';
+import { operationsOf } from '../../../src/testing/openapi/document';
 import { firstIdOf } from '../contract/first-ids';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
 
-/** The contract, loaded once per test file. */
-export const contract = loadContract();
-const validation = requestValidation(contract);
+/** openapi.yaml, as a document reader of any API sees it. */
+export const document = loadContract() as unknown as ContractDocument;
+
+/** The operations of the commerce resources. */
+export const routes: readonly LocatedOperation[] = operationsOf(document);
+
+/** The name of an operation in openapi.yaml: `createOrder`. */
+export function idOf({ operation }: LocatedOperation): string {
+  return String(operation.operationId);
+}
+
+/** The scopes that an operation requires. */
+export function scopesOf({ security }: LocatedOperation): readonly string[] {
+  return security[0] ?? [];
+}
 
 /** A caller with these scopes. */
 export interface Caller {
@@ -24,17 +35,11 @@ export interface Caller {
   patch(path: string, body: object): Test;
   delete(path: string): Test;
   /** Any method, with the body that openapi.yaml gives as the example, and the id of the first sample row. */
-  follow(route: Route): Test;
+  follow(route: LocatedOperation): Test;
 }
 
-/** The commerce API after a real gate, as the scaffold mounts it; `validate` in place of the validation by openapi.yaml. */
-export function commerceApp(
-  routers: Parameters<typeof commerceRouter>[0] = {},
-  validate: RequestHandler = validation,
-): {
-  app: Express;
-  as(...scopes: string[]): Caller;
-} {
+/** The commerce API after a real gate, as the scaffold mounts it. */
+export function commerceApp(): { app: Express; as(...scopes: string[]): Caller } {
   const logger = recordingLogger();
   const gate = authenticate({
     issuer: ISSUER,
@@ -48,29 +53,28 @@ export function commerceApp(
   app.use(
     '/v1',
     gate,
-    validate,
-    commerceRouter(routers, RESOURCES, () => NOW_MS),
+    commerceRouter(loadContract(), () => NOW_MS),
   );
+  app.use((_req, _res, next) => next({ status: 404 }));
   app.use(problemHandler({ logger }));
   return { app, as: (...scopes) => caller(app, scopes) };
 }
 
-/** The example that openapi.yaml gives for the body of a route. */
-export function exampleOf(route: Route): object | undefined {
-  const operation = contract.paths[route.path]?.[route.method.toLowerCase() as 'post'];
-  const media = operation?.requestBody?.content['application/json'] as { example: object } | undefined;
+/** The example that openapi.yaml gives for the body of an operation. */
+export function exampleOf({ operation }: LocatedOperation): object | undefined {
+  const media = operation.requestBody?.content['application/json'] as { example: object } | undefined;
   return media?.example;
 }
 
-/** The path of a route, with the id of the first row of its sample. */
-export function concretePath(route: Route): string {
-  return route.path.replace('{id}', firstIdOf(route.resource));
+/** The path of an operation, with the id of the first row of its sample. */
+export function concretePath({ path }: LocatedOperation): string {
+  return path.replace('{id}', firstIdOf(path.split('/')[2] ?? ''));
 }
 
-/** One route of the table. */
-export function routeOf(operationId: string): Route {
-  const route = routes().find((candidate) => candidate.operationId === operationId);
-  if (!route) throw new Error(`no route has the operationId ${operationId}`);
+/** One operation of openapi.yaml. */
+export function routeOf(operationId: string): LocatedOperation {
+  const route = routes.find((one) => idOf(one) === operationId);
+  if (!route) throw new Error(`openapi.yaml has no operation ${operationId}`);
   return route;
 }
 
@@ -85,7 +89,6 @@ function caller(app: Express, scopes: readonly string[]): Caller {
     post: (path, body) => send('post', path, body),
     patch: (path, body) => send('patch', path, body),
     delete: (path) => send('delete', path),
-    follow: (route) =>
-      send(route.method.toLowerCase() as Lowercase<Route['method']>, concretePath(route), exampleOf(route)),
+    follow: (route) => send(route.method.toLowerCase() as 'get', concretePath(route), exampleOf(route)),
   };
 }

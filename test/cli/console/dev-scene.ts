@@ -1,8 +1,10 @@
 import { request as send } from 'node:http';
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import request from 'supertest';
 import type { Test } from 'supertest';
 import { cliScene } from '../harness';
+import { reachable, SCAFFOLD } from '../while-dev-runs';
 
 /** A client of the token server, with its secret. */
 export interface DevClient {
@@ -10,7 +12,7 @@ export interface DevClient {
   readonly client_secret: string;
 }
 
-/** `tillgate dev` in this process, on free ports. */
+/** `tillgate dev` in this process, with the scaffold, or another command, in one of its own, on free ports. */
 export interface DevScene {
   readonly base: string;
   readonly auth: string;
@@ -23,12 +25,16 @@ export interface DevScene {
   token(client: DevClient, scope: string): Promise<string>;
   /** Calls the API. */
   api(method: 'get' | 'post', path: string, token?: string): Test;
+  /** Resolves when the console has the last request that `api()` sent. */
+  observed(): Promise<void>;
+  /** The last request that was denied, after the last one that `api()` sent. */
+  lastDenied(): Promise<any>;
   /** The event stream of the console; `text()` is what has arrived. */
   events(): Promise<{ readonly response: IncomingMessage; readonly text: () => string }>;
   stop(): Promise<void>;
 }
 
-export async function startDev(env: Record<string, string> = {}, argv: readonly string[] = []): Promise<DevScene> {
+export async function startDev(env: Record<string, string> = {}, command = SCAFFOLD): Promise<DevScene> {
   let stop: () => void = () => {};
   const stopped = new Promise<void>((resolve) => (stop = resolve));
   let isReady: () => void = () => {};
@@ -38,16 +44,33 @@ export async function startDev(env: Record<string, string> = {}, argv: readonly 
     isReady();
     return stopped;
   };
-  const scene = cliScene({ env: { ...ports, ...env }, fetch, untilStopped });
-  const outcome = scene.run('dev', '--json', ...argv);
+  const scene = cliScene({ env: { ...ports, ...env }, fetch, untilStopped, cwd: process.cwd() });
+  const outcome = scene.run('dev', '--json', ...command);
   const early = await Promise.race([ready, outcome]);
   if (early) throw new Error(`dev ended: ${early.stderr}`);
   const report = JSON.parse(scene.output()) as { base_url: string; auth_url: string; clients: [DevClient, DevClient] };
   const { base_url: base, auth_url: auth, clients } = report;
+  if (command === SCAFFOLD) await reachable(`${base}/livez`, outcome);
+
+  let sent = 0;
+  /** The process of the API reports a request after its response. */
+  async function observed(): Promise<void> {
+    if (sent === 0) return;
+    const isThere = async (): Promise<boolean> => {
+      const { body } = await request(auth).get('/console/api/requests?server=api');
+      return (body.requests as { request_id: string }[]).some(({ request_id }) => request_id === `request-${sent}`);
+    };
+    while (!(await isThere())) await pause(5);
+  }
 
   return {
     base,
     auth,
+    observed,
+    async lastDenied() {
+      await observed();
+      return (await request(auth).get('/console/api/requests/last-denied').expect(200)).body;
+    },
     till: clients[0],
     kiosk: clients[1],
     call: (method, path, body) => request(auth)[method](path).send(body),
@@ -61,7 +84,7 @@ export async function startDev(env: Record<string, string> = {}, argv: readonly 
       return String(body.access_token);
     },
     api(method, path, token) {
-      const call = request(base)[method](path);
+      const call = request(base)[method](path).set('X-Request-Id', `request-${++sent}`);
       return token === undefined ? call : call.auth(token, { type: 'bearer' });
     },
     async events() {

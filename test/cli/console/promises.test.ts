@@ -3,6 +3,7 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import request from 'supertest';
+import { IDLE } from '../while-dev-runs';
 import { startDev } from './dev-scene';
 import type { DevScene } from './dev-scene';
 import { createConsole } from '../../../src/cli/console/console';
@@ -14,7 +15,7 @@ let dev: DevScene;
 describe('what the console promises', () => {
   beforeAll(async () => {
     dev = await startDev();
-  });
+  }, 120_000);
   afterAll(() => dev.stop());
   afterEach(closeAll);
 
@@ -56,6 +57,7 @@ describe('what the console promises', () => {
         expect(body).toMatchObject({ code: 'forbidden' });
       }
       await dev.call('post', '/console/api/inspect', { token: 'a' }).set(name, value).expect(403);
+      await dev.call('post', '/console/api/requests', {}).set(name, value).expect(403);
       await dev.call('post', '/console/api/requests/1/replay', {}).set(name, value).expect(403);
       await dev.call('delete', '/console/api/requests').set(name, value).expect(403);
     });
@@ -88,6 +90,7 @@ describe('what the console promises', () => {
     const inspection = await dev.call('post', '/console/api/inspect', { token }).expect(200);
     while (!text().includes('/connect/token","status":401')) await once(response, 'data');
 
+    await dev.observed();
     const { body } = await dev.call('get', '/console/api/requests');
     const entries = [];
     for (const { id } of body.requests) entries.push((await dev.call('get', `/console/api/requests/${id}`)).text);
@@ -118,7 +121,7 @@ describe('what the console promises', () => {
     });
 
     it('with an admin token, which a page cannot send', async () => {
-      const guarded = await startDev({ TILLGATE_ADMIN_TOKEN: ADMIN_TOKEN });
+      const guarded = await startDev({ TILLGATE_ADMIN_TOKEN: ADMIN_TOKEN }, IDLE);
       const { status: page } = await guarded.call('get', '/console');
       const api = await guarded.call('get', '/console/api/state').set('Authorization', `Bearer ${ADMIN_TOKEN}`);
       await guarded.stop();
@@ -131,6 +134,10 @@ describe('what the console promises', () => {
   });
 
   const OPTIONS: ConsoleOptions = {
+    routes: [],
+    docsUrl: undefined,
+    command: 'tillgate',
+    call: () => Promise.reject(new Error('not called')),
     baseUrl: 'http://127.0.0.1:3000',
     issuer: 'http://127.0.0.1:4000',
     audience: 'http://127.0.0.1:3000',
@@ -139,6 +146,13 @@ describe('what the console promises', () => {
     gate: { issuer: 'http://127.0.0.1:4000', audience: 'http://127.0.0.1:3000' },
     advise: () => undefined,
   };
+
+  it.each([undefined, {}, [], { method: 'GET' }, { method: 'GET', path: '/', status: '200', duration_ms: 1 }])(
+    'takes no report %j',
+    async (body) => {
+      await dev.call('post', '/console/api/requests', body).expect(400);
+    },
+  );
 
   it('keeps a bounded number of requests', async () => {
     const console = createConsole({ ...OPTIONS, capacity: 3 });
@@ -157,15 +171,12 @@ describe('what the console promises', () => {
   });
 
   it('replays no target that names another host', async () => {
-    const console = createConsole(OPTIONS);
-    const server = console.serve((_req, res) => void res.end());
     const call = jest.fn();
-    const api = console.observe((_req, res) => void res.emit('close'), { docsUrl: undefined, command: '', call });
-    const req = Object.assign(new IncomingMessage(new Socket()), { url: '@evil.example/', method: 'GET' });
-    api(req, new ServerResponse(req));
+    const server = createConsole({ ...OPTIONS, call }).serve((_req, res) => void res.end());
+    const report = { method: 'GET', path: '@evil.example/', status: 404, duration_ms: 1 };
+    await request(server).post('/console/api/requests').send(report).expect(204);
     await request(server).post('/console/api/requests/1/replay').send({}).expect(409);
     expect(call).not.toHaveBeenCalled();
-    await console.close();
   });
 
   it('ends the event stream of a page that does not read it', async () => {
@@ -177,11 +188,11 @@ describe('what the console promises', () => {
     reader.write('GET /console/api/events HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await once(reader, 'readable');
     const [connection] = await connected;
-    const api = console.observe((_req, res) => void res.emit('close'));
+    const handler = console.serve((_req, res) => void res.emit('close'));
     // More than the operating system holds for a connection.
     for (let count = 0; count < 4_000; count++) {
       const req = Object.assign(new IncomingMessage(new Socket()), { url: `/${'a/'.repeat(2_000)}`, method: 'GET' });
-      api(req, new ServerResponse(req));
+      handler(req, new ServerResponse(req));
     }
     expect(connection.destroyed).toBe(true);
     reader.destroy();

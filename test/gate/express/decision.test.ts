@@ -10,7 +10,6 @@ import { gateApp } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
 import { token, AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
-import { readSettings, createApp } from '../../../src/app/index';
 import { createAuthServer } from '../../../src/cli/auth-server/index';
 import { jwks, testKey } from '../../support/keys';
 import type { GateRequest } from '../../../src/gate/express/request-state';
@@ -171,12 +170,10 @@ describe('decisions', () => {
 });
 
 const keys = jwks(testKey());
-const settings = readSettings({ TILLGATE_AUTH_URL: 'https://login.test' });
 /** Everything that takes a logger, with options that are good besides. */
 const factories: readonly [name: string, make: (logger: unknown) => unknown][] = [
   ['authenticate', (logger) => authenticate({ issuer: ISSUER, audience: AUDIENCE, keys, logger } as never)],
   ['problemHandler', (logger) => problemHandler({ logger } as never)],
-  ['createApp', (logger) => createApp({ settings, logger } as never)],
   [
     'createAuthServer',
     (logger) =>

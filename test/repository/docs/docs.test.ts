@@ -12,11 +12,9 @@ import type { TestIssuer } from '../../../src/testing';
 import { rawRequest, storm, WEBSOCKET } from '../../all/storm/storm.cjs';
 import { blocksOf, PAGES_WITH_CODE, ROOT } from './blocks';
 import { closePages, runPage } from './run-page';
-import { devDependencies } from '../../../package.json';
 import { files } from '../../../src/gate/package.json';
 import { PAGES, withSections } from '../../../scripts/docs';
 import { REASONS } from '../../../src/gate/core/reasons';
-import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../../src/gate/core/required-packages';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../../src/gate/gate/read-options';
 import { VARIABLES } from '../../../src/gate/env/variables';
 import { PRESET_NAMES } from '../../../src/gate/token/presets';
@@ -211,17 +209,6 @@ describe('pages', () => {
       );
       expect(rows).toEqual([[expect.any(String), expect.stringMatching(/./), expect.stringMatching(/./)]]);
     });
-  });
-
-  it('docs/scaffold.md installs all packages of the scaffold, in the major versions that it needs', () => {
-    const [, command = ''] = /^npm install tillgate (.*)$/m.exec(read('docs/scaffold.md')) ?? [];
-    const needed = [...new Set<keyof typeof devDependencies>([...APP_PACKAGES, ...AUTH_SERVER_PACKAGES])].map(
-      (name) => {
-        const majors = [...devDependencies[name].matchAll(/\^(\d+)/g)].map(([, major]) => Number(major));
-        return `${name}@${Math.max(...majors)}`;
-      },
-    );
-    expect(command.split(' ').sort()).toEqual(needed.sort());
   });
 
   it.each(PRESET_NAMES)(

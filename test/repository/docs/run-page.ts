@@ -19,8 +19,6 @@ import request from 'supertest';
 import * as ws from 'ws';
 import * as tillgate from '../../../src/gate';
 import type { AuthenticateOptions, Gate } from '../../../src/gate';
-import * as app from '../../../src/app';
-import type { AppOptions } from '../../../src/app';
 import * as generations from '../../../src/gate/generation';
 import type { HttpGenerationsOptions } from '../../../src/gate/generation';
 import * as possession from '../../../src/gate/possession';
@@ -116,13 +114,6 @@ function modulesFor(
     opened.push(gate);
     return gate;
   }
-  function createApp(options: AppOptions): app.App {
-    const gate = { ...app.authenticateOptions(options.settings), ...isolated };
-    const document = options.document && shown;
-    const made = app.createApp({ gate, logger: recordingLogger(), ...options, document });
-    opened.push(made);
-    return made;
-  }
   function contractCases(options: ContractCasesOptions): ContractCases {
     return testing.contractCases({ ...options, openapi: shown ?? options.openapi });
   }
@@ -181,7 +172,6 @@ function modulesFor(
     express: { default: Object.assign(makeExpress, express), Router: express.Router },
     supertest: { default: request },
     tillgate: { ...tillgate, authenticate },
-    '@tillgate/app': { ...app, createApp },
     'tillgate/env': env,
     'tillgate/generations': { ...generations, httpGenerations },
     'tillgate/possession': possession,

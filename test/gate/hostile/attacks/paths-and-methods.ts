@@ -26,7 +26,6 @@ function target(what: string, path: string, without: Expected, withToken: Expect
 }
 
 const PATHS = 'RFC 3986 section 6.2.2: what one side normalises and the other does not';
-const GET_ONE = harmless('GET /v1/orders/{id}');
 
 const TARGETS: readonly Attack[] = [
   ...target('//v1/orders', '//v1/orders', NOT_FOUND, NOT_FOUND),
@@ -56,7 +55,7 @@ const TARGETS: readonly Attack[] = [
   ...target('/v1/orders.json', '/v1/orders.json', MISSING, NOT_FOUND, 'Spring suffix patterns'),
   ...target('/v1/orders%20', '/v1/orders%20', MISSING, NOT_FOUND),
   ...target('/v1/orders#', '/v1/orders#', MISSING, harmless(), 'RFC 9112 section 3.2'),
-  ...target('/v1/orders/__proto__', '/v1/orders/__proto__', MISSING, GET_ONE, 'CWE-1321'),
+  ...target('/v1/orders/__proto__', '/v1/orders/__proto__', MISSING, NOT_FOUND, 'CWE-1321'),
   ...target('/v1/constructor', '/v1/constructor', MISSING, NOT_FOUND, 'CWE-1321'),
   ...target('/v1', '/v1', MISSING, NOT_FOUND),
   ...target('/v1orders', '/v1orders', NOT_FOUND, NOT_FOUND),

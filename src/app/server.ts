@@ -2,23 +2,14 @@ import { createServer, STATUS_CODES } from 'node:http';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { withoutSlash } from './pages';
+import type { AppSettings } from './settings';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 
-/** Options of {@link startServer}. */
-export interface ServerOptions {
-  readonly host: string;
-  /** 0 takes any free port. */
-  readonly port: number;
-  /** Name of the variable that changes the port: for the message when the port is not available. */
-  readonly portVariable?: string;
-  /** Hard deadline of `close()`, in ms: connections that are still open are cut. Default 10000. */
-  readonly drainDeadlineMs?: number;
-  /** Each has a default. */
-  readonly limits?: Readonly<Partial<typeof DEFAULT_LIMITS>>;
-  /** Base URL of the problem pages, for requests that Node cannot parse. Default: `about:blank`. */
-  readonly problemTypes?: string;
-  /** Called for every request that was refused because it could not be parsed; no handler saw it. */
-  readonly onUnreadable?: (request: UnreadableRequest) => void;
+/** What the server takes of the settings. */
+interface ServerOptions extends Pick<AppSettings, 'host' | 'port' | 'baseUrl'> {
+  readonly log: Pick<AppSettings['log'], 'info'>;
+  readonly limits?: Readonly<Partial<typeof LIMITS>>;
 }
 
 /** A server that listens. */
@@ -34,8 +25,8 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Time limits for clients, in ms, and the number of connections. */
-const DEFAULT_LIMITS = {
+/** Time limits in ms, and the number of connections. */
+export const LIMITS = {
   /** For the head of a request. */
   headersTimeoutMs: 10_000,
   /** For head and body together: bodies are small. */
@@ -47,12 +38,12 @@ const DEFAULT_LIMITS = {
   keepAliveTimeoutMs: 65_000,
   /** Open connections; further ones are closed immediately. */
   maxConnections: 10_000,
+  /** For `close()`: connections that are still open then are cut. What stops the process has to wait longer. */
+  drainDeadlineMs: 10_000,
 };
 /** Node checks for late requests every 30 s by default: a limit of 10 s would then take up to 40 s. */
 const CHECK_EVERY_MS = 1_000;
 
-/** Hard deadline of `close()`: what stops the process has to wait longer. */
-export const DRAIN_DEADLINE_MS = 10_000;
 /** How long new requests are still accepted after SIGTERM: some were sent before the load balancer noticed. */
 const GRACE_MS = 100;
 /** How often that is repeated at most while new connections keep coming. */
@@ -85,12 +76,13 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   }
   server.on('connection', track);
   server.on('clientError', (error, socket) => {
-    const refused = refuseUnreadable(error, socket as Socket, responses.get(socket), options.problemTypes);
-    if (refused) options.onUnreadable?.(refused);
+    const refused = refuseUnreadable(error, socket as Socket, responses.get(socket), options.baseUrl);
+    // No handler saw it: its caller and path are unknown.
+    if (refused) options.log.info({ ...refused, reason: 'unreadable' }, 'request');
   });
   // The size of the head is the only bound: Node drops headers above a count, and could drop a second Authorization.
   server.maxHeadersCount = 0;
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const limits = { ...LIMITS, ...options.limits };
   server.headersTimeout = limits.headersTimeoutMs;
   server.requestTimeout = limits.requestTimeoutMs;
   server.keepAliveTimeout = limits.keepAliveTimeoutMs;
@@ -138,7 +130,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     port,
     url: urlOf(options, port),
     close() {
-      closed ??= drain(options.drainDeadlineMs ?? DRAIN_DEADLINE_MS);
+      closed ??= drain(limits.drainDeadlineMs);
       return closed;
     },
   };
@@ -150,21 +142,21 @@ function urlOf({ host }: ServerOptions, port: number): string {
 }
 
 function listen(server: Server, options: ServerOptions): Promise<void> {
-  const { host, port, portVariable = 'the port' } = options;
+  const { host, port } = options;
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new Error(whyNot(error, urlOf(options, port), portVariable), { cause: error }));
+      reject(new Error(whyNot(error, urlOf(options, port)), { cause: error }));
     });
     server.listen(port, host, resolve);
   });
 }
 
-function whyNot(error: NodeJS.ErrnoException, url: string, variable: string): string {
+function whyNot(error: NodeJS.ErrnoException, url: string): string {
   switch (error.code) {
     case 'EADDRINUSE':
-      return `cannot listen on ${url}: another process does; stop it, or set ${variable} to a free port`;
+      return `cannot listen on ${url}: another process does; stop it, or set TILLGATE_PORT to a free port`;
     case 'EACCES':
-      return `cannot listen on ${url}: not permitted; set ${variable} to a port above 1023`;
+      return `cannot listen on ${url}: not permitted; set TILLGATE_PORT to a port above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `cannot listen on ${url}: this machine has no such IP address; set TILLGATE_HOST to one that it has`;
@@ -174,11 +166,11 @@ function whyNot(error: NodeJS.ErrnoException, url: string, variable: string): st
 }
 
 /** A request that was refused before any handler had it: Node could not parse it, or it arrived too slowly. */
-export interface UnreadableRequest {
+interface UnreadableRequest {
   /** Status of the response. */
   readonly status: number;
   /** Node's error code, such as `HPE_INVALID_METHOD`; nothing of the request itself. */
-  readonly code: string;
+  readonly detail: string;
 }
 
 const INVALID = {
@@ -218,20 +210,20 @@ function refuseUnreadable(
   { code = '' }: NodeJS.ErrnoException,
   socket: Socket,
   latest: ServerResponse | undefined,
-  problemTypes?: string,
+  baseUrl: string,
 ): UnreadableRequest | undefined {
   const hasResponse = latest && (latest.req.complete ? isPending(latest) : latest.headersSent);
   // Bytes after the request that said `Connection: close`.
   const isOver = code === 'HPE_CLOSED_CONNECTION';
   const refusal = socket.writable && !hasResponse && !isOver ? (REFUSALS[code] ?? INVALID) : undefined;
-  if (refusal) socket.write(responseOf(refusal, problemTypes));
+  if (refusal) socket.write(responseOf(refusal, baseUrl));
   socket.destroySoon();
   if (!refusal) return undefined;
   if (latest?.req.complete === false) {
     latest.statusCode = refusal.status;
     return undefined;
   }
-  return { status: refusal.status, code };
+  return { status: refusal.status, detail: code };
 }
 
 /** Not written yet, or waiting for an earlier response. Since Node 24 a written one is finished only a turn later. */
@@ -239,9 +231,9 @@ function isPending(response: ServerResponse): boolean {
   return !response.writableEnded || response.writableLength > (response.socket?.writableLength ?? 0);
 }
 
-function responseOf({ status, code, detail }: typeof INVALID, problemTypes: string | undefined): string {
+function responseOf({ status, code, detail }: typeof INVALID, baseUrl: string): string {
   const title = STATUS_CODES[status];
-  const type = problemTypes === undefined ? 'about:blank' : problemTypes + code;
+  const type = `${withoutSlash(baseUrl)}/problems/${code}`;
   const body = JSON.stringify({ type, title, status, detail, code });
   return [
     `HTTP/1.1 ${status} ${title}`,

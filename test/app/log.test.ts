@@ -4,20 +4,25 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import request from 'supertest';
-import { requestId, requestObserver, logUnreadable } from '../../src/app/log';
-import type { RequestEvent } from '../../src/app/log';
-import { createLog, createApp } from '../../src/app';
-import { startServer } from '../../src/app/serve';
-import type { RunningServer, UnreadableRequest } from '../../src/app/serve';
+import { createLog, logRequests, noteRefusal, requestId } from '../../src/app/log';
+import { startServer } from '../../src/app/server';
+import type { RunningServer } from '../../src/app/server';
 import { exchange } from '../gate/hostile/support/wire';
-import { readSettings } from '../../src/gate/env/settings';
-import { createTestIssuer } from '../../src/testing';
-import { recordingLogger } from '../support/log';
 import { problemsOf } from '../gate/env/problems-of';
+import { appScene, issuer } from './app-scene';
+
+/** A log in memory, and its lines as objects. */
+function memoryLog() {
+  const events: Record<string, unknown>[] = [];
+  const log = createLog('info', { write: (line) => void events.push(JSON.parse(line) as Record<string, unknown>) });
+  return { log, events };
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe('requestId', () => {
   const app = express();
-  app.use(requestId(() => 'made-here'));
+  app.use(requestId);
   app.get('/', (req, res) => void res.json({ id: req.id }));
 
   it.each(['a', '0f8fad5b-d9cb-469f-a165-70867728950e', 'A.b_c-9', 'x'.repeat(64)])(
@@ -35,44 +40,38 @@ describe('requestId', () => {
     async (id) => {
       const response = await request(app).get('/').set('X-Request-Id', Buffer.from(id, 'latin1').toString('latin1'));
 
-      expect(response.headers['x-request-id']).toBe('made-here');
-      expect(response.body).toEqual({ id: 'made-here' });
+      expect(response.headers['x-request-id']).toMatch(UUID);
+      expect(response.body).toEqual({ id: response.headers['x-request-id'] });
     },
   );
 
   it('generates a new random id for every request by default', async () => {
-    const plain = express().use(requestId());
-    const [one, two] = [await request(plain).get('/'), await request(plain).get('/')];
+    const [one, two] = [await request(app).get('/'), await request(app).get('/')];
 
-    expect(one.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(one.headers['x-request-id']).not.toBe(two.headers['x-request-id']);
   });
 });
 
-describe('requestObserver', () => {
-  function observed(nowMs: () => number = () => 0) {
-    const events: RequestEvent[] = [];
-    const observer = requestObserver((event) => events.push(event), nowMs);
+describe('logRequests', () => {
+  function observed() {
+    const { log, events } = memoryLog();
     const app = express();
-    app.use(
-      requestId(() => 'id-1'),
-      observer.handler,
-    );
+    app.use(requestId, logRequests(log));
     app.get('/refused', (req, res) => {
-      observer.refused(req, { reason: 'superseded', detail: 'generation 5 < 7' });
+      noteRefusal(req, 'superseded', 'generation 5 < 7');
       res.sendStatus(401);
     });
     let held: express.Response | undefined;
     let release = (): void => {};
     const isHeld = new Promise<void>((resolve) => (release = resolve));
     app.get('/held', (req, res) => {
-      observer.refused(req, { reason: 'expired' });
+      noteRefusal(req, 'expired');
       held = res;
       release();
     });
     app.get('/refused/and/release', async (req, res) => {
       await isHeld;
-      observer.refused(req, { reason: 'superseded' });
+      noteRefusal(req, 'superseded');
       held?.sendStatus(401);
       held?.once('close', () => res.sendStatus(401));
     });
@@ -80,23 +79,21 @@ describe('requestObserver', () => {
     return { app, events };
   }
 
-  it('emits one event per request, with its duration', async () => {
-    const times = [1000, 1012.345];
-    const { app, events } = observed(() => times.shift() ?? NaN);
+  it('logs one line per request, with its duration', async () => {
+    const { app, events } = observed();
 
-    await request(app).get('/v1/orders?access_token=geheim');
+    await request(app).get('/v1/orders?access_token=geheim').set('X-Request-Id', 'id-1');
 
     expect(events).toEqual([
       {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
         method: 'GET',
         path: '/v1/orders',
         status: 200,
-        durationMs: 12.3,
-        requestId: 'id-1',
-        clientId: undefined,
-        reason: undefined,
-        detail: undefined,
-        aborted: false,
+        duration_ms: expect.any(Number),
+        request_id: 'id-1',
+        msg: 'request',
       },
     ]);
   });
@@ -150,7 +147,7 @@ const HEAD = 'POST / HTTP/1.1\r\nHost: api.test\r\n';
 describe('requests that cannot be read', () => {
   let server: RunningServer;
   let names: readonly string[] = [];
-  const reported: UnreadableRequest[] = [];
+  const { log, events: reported } = memoryLog();
   const statusesOf: number[] = [];
   const listener: RequestListener = (req, res) => {
     names = req.rawHeaders.filter((_name, index) => index % 2 === 0);
@@ -159,9 +156,7 @@ describe('requests that cannot be read', () => {
     else res.end('done');
   };
   beforeAll(async () => {
-    const onUnreadable = (request: UnreadableRequest): void => void reported.push(request);
-    const problemTypes = 'https://api.test/problems/';
-    server = await startServer(listener, { host: '127.0.0.1', port: 0, problemTypes, onUnreadable });
+    server = await startServer(listener, { host: '127.0.0.1', port: 0, baseUrl: 'https://api.test', log });
   });
   afterAll(() => server.close());
   beforeEach(() => void (reported.length = statusesOf.length = 0));
@@ -181,7 +176,7 @@ describe('requests that cannot be read', () => {
       'request_header_fields_too_large',
       'HPE_HEADER_OVERFLOW',
     ],
-  ])('refuses %s with a problem body, closes, and reports only the code', async (_what, text, status, code, why) => {
+  ])('refuses %s with a problem body, closes, and logs only the code', async (_what, text, status, code, why) => {
     const { responses, malformed, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
     expect({ malformed, closed, statuses: responses.map((response) => response.status) }).toEqual({
       closed: true,
@@ -198,22 +193,8 @@ describe('requests that cannot be read', () => {
       detail: expect.any(String),
       code,
     });
-    expect(reported).toEqual([{ status, code: why }]);
-  });
-
-  it('leaves one line in the log', () => {
-    const lines: string[] = [];
-    const logger = createLog({ destination: { write: (line) => void lines.push(line) } });
-    logUnreadable(logger, { status: 431, code: 'HPE_HEADER_OVERFLOW' });
-    expect(lines.map((line) => JSON.parse(line))).toEqual([
-      {
-        level: 'info',
-        time: expect.any(String),
-        status: 431,
-        reason: 'unreadable',
-        detail: 'HPE_HEADER_OVERFLOW',
-        msg: 'request',
-      },
+    expect(reported).toEqual([
+      { level: 'info', time: expect.any(String), status, reason: 'unreadable', detail: why, msg: 'request' },
     ]);
   });
 
@@ -236,7 +217,7 @@ describe('requests that cannot be read', () => {
 
   it('refuses an unreadable request after a good one on the same connection', async () => {
     expect(await send(`${HEAD}\r\nhello\r\n\r\n`)).toEqual({ statuses: [200, 400], closed: true });
-    expect(reported).toEqual([{ status: 400, code: 'HPE_INVALID_METHOD' }]);
+    expect(reported).toMatchObject([{ status: 400, reason: 'unreadable', detail: 'HPE_INVALID_METHOD' }]);
   });
 
   it('passes every header to the app, however many there are', async () => {
@@ -247,18 +228,11 @@ describe('requests that cannot be read', () => {
 
 describe('CORS', () => {
   const SHOP = 'https://shop.test';
-  const issuer = createTestIssuer();
   const token = issuer.token({ scope: 'orders:read' });
-
-  function appWith(env: Readonly<Record<string, string>> = {}) {
-    const settings = readSettings({ TILLGATE_ISSUER: issuer.issuer, TILLGATE_CORS_ORIGINS: SHOP, ...env });
-    return createApp({ settings, gate: issuer.options, logger: recordingLogger() });
-  }
-  const app = appWith();
-  afterAll(() => app.close());
+  const { app } = appScene({ TILLGATE_CORS_ORIGINS: SHOP });
 
   const preflight = (origin: string) =>
-    request(app.handler).options('/v1/orders').set({
+    request(app).options('/v1/orders').set({
       Origin: origin,
       'Access-Control-Request-Method': 'GET',
       'Access-Control-Request-Headers': 'authorization',
@@ -271,7 +245,7 @@ describe('CORS', () => {
       expect(headers['access-control-allow-headers']).toBe('authorization');
       expect(headers).not.toHaveProperty('access-control-allow-credentials');
       for (const authorization of [`Bearer ${token}`, 'Bearer x']) {
-        const response = await request(app.handler).get('/v1/orders').set({ authorization, origin: SHOP });
+        const response = await request(app).get('/v1/orders').set({ authorization, origin: SHOP });
         expect(response.status).toBe(authorization.endsWith('x') ? 401 : 200);
         expect(response.headers['access-control-allow-origin']).toBe(SHOP);
         expect(response.headers['access-control-expose-headers']).toBe(
@@ -283,20 +257,18 @@ describe('CORS', () => {
 
     it('lets no page of another origin', async () => {
       expect((await preflight('https://evil.test')).headers).not.toHaveProperty('access-control-allow-origin');
-      const response = await request(app.handler)
+      const response = await request(app)
         .get('/v1/orders')
         .set({ authorization: `Bearer ${token}`, origin: 'null' });
       expect(response.headers).not.toHaveProperty('access-control-allow-origin');
     });
 
     it('is off unless it is set: a preflight gets no permission and no data', async () => {
-      const settings = readSettings({ TILLGATE_ISSUER: issuer.issuer });
-      const closed = createApp({ settings, gate: issuer.options, logger: recordingLogger() });
-      const response = await request(closed.handler)
+      const { app: closed } = appScene();
+      const response = await request(closed)
         .options('/v1/orders')
         .set({ Origin: SHOP, 'Access-Control-Request-Method': 'GET' });
       expect(response.headers).not.toHaveProperty('access-control-allow-origin');
-      await closed.close();
     });
 
     it.each(['*', 'shop.test', 'https://shop.test/', 'https://shop.test/page', 'https://SHOP.test', ' ', 'null'])(

@@ -3,20 +3,16 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { once } from 'node:events';
-import request from 'supertest';
-import { addGauges } from '../../src/gate/core/telemetry';
-import { startServer } from '../../src/app/serve';
-import type { RunningServer } from '../../src/app/serve';
-import { startApi } from '../../src/app';
-import type { Readiness } from '../../src/app';
-import { createAdminApp, createMetrics } from '../../src/app/admin';
-import { readSettings } from '../../src/gate/env/settings';
-import { createTestIssuer, expectProblem } from '../../src/testing';
+import { startServer } from '../../src/app/server';
+import type { RunningServer } from '../../src/app/server';
+import { createLog } from '../../src/app/log';
 
 const HOST = '127.0.0.1';
+const WHERE = { host: HOST, port: 0, baseUrl: 'https://api.test', log: createLog('silent') };
 
 function start(handler: RequestListener, drainDeadlineMs?: number): Promise<RunningServer> {
-  return startServer(handler, { host: HOST, port: 0, ...(drainDeadlineMs !== undefined && { drainDeadlineMs }) });
+  const limits = drainDeadlineMs === undefined ? {} : { drainDeadlineMs };
+  return startServer(handler, { ...WHERE, limits });
 }
 
 /** An idle connection after one response. */
@@ -156,7 +152,7 @@ describe('startServer', () => {
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
 
-    const attempt = startServer(() => {}, { host: HOST, port, portVariable: 'TILLGATE_PORT' });
+    const attempt = startServer(() => {}, { ...WHERE, port });
 
     await expect(attempt).rejects.toThrow(
       `cannot listen on http://127.0.0.1:${port}: another process does; stop it, or set TILLGATE_PORT to a free port`,
@@ -165,119 +161,8 @@ describe('startServer', () => {
   });
 
   it('says which variable to change when the host is not this machine', async () => {
-    await expect(startServer(() => {}, { host: '192.0.2.1', port: 0 })).rejects.toThrow(
+    await expect(startServer(() => {}, { ...WHERE, host: '192.0.2.1' })).rejects.toThrow(
       'cannot listen on http://192.0.2.1:0: this machine has no such IP address; set TILLGATE_HOST to one that it has',
     );
-  });
-});
-
-const PROBLEM_TYPES = 'https://api.test/problems/';
-const READY: Readiness = { ready: true, draining: false, components: { keys: 'fresh' } };
-
-describe('the admin app', () => {
-  it('counts requests by method, status and reason', async () => {
-    const metrics = createMetrics(() => true);
-    const attributes = { 'tillgate.issuer': 'https://login.test' };
-    const end = addGauges(() => [
-      { name: 'tillgate.generations.staleness', value: 1.5, attributes },
-      { name: 'tillgate.generations.silence', value: 901, attributes },
-    ]);
-    const app = createAdminApp(() => READY, metrics, PROBLEM_TYPES);
-    const who = { requestId: 'a', issuer: 'https://login.test', clientId: 'client-1' };
-    const event = { ...who, path: '/v1/orders', durationMs: 20, detail: 'c', aborted: false };
-
-    metrics?.observe({ ...event, method: 'GET', status: 200, reason: undefined });
-    metrics?.observe({ ...event, method: 'GET', status: 401, reason: 'superseded' });
-    metrics?.observe({ ...event, method: 'GET', status: 401, reason: 'superseded' });
-    const response = await request(app).get('/metrics');
-
-    expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
-    expect(response.text).toContain('tillgate_requests_total{method="GET",status="200",reason=""} 1\n');
-    expect(response.text).toContain('tillgate_requests_total{method="GET",status="401",reason="superseded"} 2\n');
-    expect(response.text).toContain('tillgate_request_duration_seconds_count 3\n');
-    expect(response.text).toContain('tillgate_ready 1\n');
-    expect(response.text).toContain(
-      'tillgate_generations_staleness_seconds{tillgate_issuer="https://login.test"} 1.5\n',
-    );
-    expect(response.text).toContain('tillgate_generations_silence_seconds{tillgate_issuer="https://login.test"} 901\n');
-    expect(response.text).toContain('process_cpu_seconds_total');
-    expect(response.text).not.toMatch(/orders|client-1/);
-    metrics?.close();
-    end();
-  });
-
-  it('says what to install when prom-client is missing', async () => {
-    const app = createAdminApp(() => READY, undefined, PROBLEM_TYPES);
-
-    const response = await request(app).get('/metrics');
-
-    const type = `${PROBLEM_TYPES}metrics_unavailable`;
-    expectProblem(response, { status: 503, code: 'metrics_unavailable', type });
-    expect(response.body.detail).toBe(
-      'Metrics are made by prom-client, which is not installed: npm install prom-client@15',
-    );
-  });
-
-  it('serves health, metrics and nothing else', async () => {
-    const app = createAdminApp(() => READY, undefined, PROBLEM_TYPES);
-
-    expect((await request(app).get('/livez')).status).toBe(200);
-    expect((await request(app).get('/readyz')).status).toBe(200);
-    const type = `${PROBLEM_TYPES}not_found`;
-    expectProblem(await request(app).get('/v1/orders'), { status: 404, code: 'not_found', type });
-  });
-});
-
-describe('startApi', () => {
-  const issuer = createTestIssuer();
-
-  function start(env: Record<string, string>) {
-    const settings = readSettings({
-      TILLGATE_AUTH_URL: 'https://login.test',
-      TILLGATE_PORT: '0',
-      TILLGATE_LOG_LEVEL: 'silent',
-      ...env,
-    });
-    return startApi({ settings, gate: issuer.options });
-  }
-
-  it('listens on both ports, and counts the requests to the API', async () => {
-    const api = await start({ TILLGATE_ADMIN_PORT: '0' });
-
-    expect((await fetch(`${api.url}/v1/orders`)).status).toBe(401);
-    const metrics = await (await fetch(`${api.adminUrl}/metrics`)).text();
-
-    expect(metrics).toContain('tillgate_requests_total{method="GET",status="401",reason="missing_token"} 1\n');
-    await api.close();
-  });
-
-  it('has no admin port by default', async () => {
-    const api = await start({});
-
-    expect(api.adminUrl).toBeUndefined();
-    expect((await fetch(`${api.url}/metrics`)).status).toBe(404);
-    await api.close();
-  });
-
-  it('stops in less than a second with idle keep-alive connections, not ready from the first moment', async () => {
-    const api = await start({});
-    await Promise.all([1, 2, 3].map(async () => (await fetch(`${api.url}/livez`)).text()));
-
-    const startedMs = performance.now();
-    const closed = api.close();
-
-    expect(api.app.readiness()).toMatchObject({ ready: false, draining: true });
-    await closed;
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
-  });
-
-  it('closes the API when the admin port is taken', async () => {
-    const other = await start({});
-    const taken = new URL(other.url).port;
-
-    await expect(start({ TILLGATE_ADMIN_PORT: taken })).rejects.toThrow(
-      `cannot listen on http://127.0.0.1:${taken}: another process does; stop it, or set TILLGATE_ADMIN_PORT to a free port`,
-    );
-    await other.close();
   });
 });

@@ -1,0 +1,212 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { constants } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ConfigurationError } from 'tillgate';
+import { isScopeToken, withoutSlash } from 'tillgate/internal';
+import { readSettings } from 'tillgate/env';
+import type { Environment, Settings } from 'tillgate/env';
+import { loadDocument, scopesOf } from '@tillgate/testing/internal';
+import type { ContractDocument } from '@tillgate/testing/internal';
+import { banner } from '../banner';
+import { CliError, EXIT, print } from '../command';
+import type { CliIo, CommandContext, CommandOptions } from '../command';
+import { protectedRoutes, registerDemoClients, samplesOf } from '../demo-clients';
+import { send } from '../http';
+import { openLog } from '../log';
+import { apiSettings, embeddedAddress, isEmbedded } from '../settings';
+import { startTokenServer } from '../token-server';
+import type { ApiFacts } from '../token-server';
+import { obtainToken } from './token';
+
+const OBSERVER = join(__dirname, '../static/observer.cjs');
+
+/**
+ * `tillgate dev [-- command]`: the embedded token server with the console, unless an authorization server is configured,
+ * and the command as a child process that is configured for it. Ends with the exit code of the command.
+ */
+export async function dev(context: CommandContext, options: CommandOptions, ...command: string[]): Promise<number> {
+  const { io } = context;
+  const env = await withFreePorts(io.env);
+  const given = readSettings(env);
+  if (options.tokenServer) return serveTokens(context, options, tokenServerSettings(given), undefined);
+  if (command.length === 0) {
+    throw new CliError('name the command that starts your app: dev -- node app.js; or give --token-server', EXIT.usage);
+  }
+  if (!isEmbedded(given)) return runUntilStopped(io, command, env);
+  return serveTokens(context, options, given, (settings) =>
+    runUntilStopped(io, command, { ...env, ...variablesFor(settings) }),
+  );
+}
+
+/** Starts the token server, then `work`, and stops it after that. */
+async function serveTokens(
+  context: CommandContext,
+  options: CommandOptions,
+  settings: Settings,
+  work: ((settings: Settings) => Promise<number>) | undefined,
+): Promise<number> {
+  const { io } = context;
+  const document = documentOf(options, io.cwd);
+  const scopes = clientScopes(options, document);
+  const routes = document ? protectedRoutes(document) : [];
+  const location = locate(settings);
+  const docsUrl = `${withoutSlash(settings.baseUrl)}/docs/`;
+  const api: ApiFacts = { routes, docsUrl, command: `${location} ${io.programName}`, call: callerOf(io, settings) };
+  const tokens = await startTokenServer(settings, openLog(io, options, settings), scopes, api);
+  try {
+    const report = {
+      // Since the start of the process: loading the program counts.
+      ready_ms: Math.round(process.uptime() * 1000),
+      ...(work && { base_url: settings.baseUrl }),
+      auth_url: embeddedAddress(settings).url,
+      audience: settings.audience,
+      data_dir: settings.dataDir,
+      console_url: tokens.consoleUrl,
+      scopes,
+      clients: await registerDemoClients(tokens.auth, settings, scopes),
+    };
+    print(context, report, banner(report, io.programName, await samplesOf(routes, settings), location));
+    if (work) return await work(settings);
+    await io.untilStopped();
+    return EXIT.ok;
+  } finally {
+    await tokens.close();
+  }
+}
+
+/** The variables with which an app trusts the token server, and an observer for the console. */
+function variablesFor(settings: Settings): Record<string, string> {
+  const { url } = embeddedAddress(settings);
+  const { port, baseUrl, audience, adminToken, generationSource = `${url}/generations` } = settings;
+  return {
+    TILLGATE_PORT: String(port),
+    TILLGATE_BASE_URL: baseUrl,
+    TILLGATE_AUTH_URL: url,
+    TILLGATE_AUDIENCE: audience,
+    TILLGATE_GENERATIONS: generationSource,
+    // With an admin token there is no console.
+    ...(adminToken === undefined && {
+      NODE_OPTIONS: [process.env['NODE_OPTIONS'], `--require ${JSON.stringify(OBSERVER)}`].filter(Boolean).join(' '),
+    }),
+  };
+}
+
+/** After a signal, what is still running is killed: longer than open requests get at the scaffold. */
+const STOP_WITHIN_MS = 12_000;
+
+/** Runs a command until it ends or this process is asked to stop; returns its exit code. */
+async function runUntilStopped(io: CliIo, [file = '', ...args]: readonly string[], env: Environment): Promise<number> {
+  const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...env }, cwd: io.cwd });
+  const ended = exitCodeOf(child, file);
+  const signal = await Promise.race([ended, io.untilStopped().then((name) => name ?? 'SIGTERM')]);
+  if (typeof signal === 'number') return signal;
+  // Ctrl+C goes to every process of the terminal: a second signal would end the command at once.
+  if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+  const exitCode = await ended;
+  clearTimeout(late);
+  return exitCode;
+}
+
+async function exitCodeOf(child: ChildProcess, file: string): Promise<number> {
+  try {
+    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+    return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+  } catch (error) {
+    throw new CliError(`cannot start ${file}: ${(error as Error).message}`, EXIT.usage);
+  }
+}
+
+/** The variable with which a command in any folder finds the secrets of the clients. */
+function locate({ dataDir }: Settings): string {
+  const path = resolve(dataDir);
+  return `TILLGATE_DATA_DIR=${/^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", `'"'"'`)}'`}`;
+}
+
+/** Calls the API as `tillgate call` does. */
+function callerOf(io: CliIo, given: Settings): ApiFacts['call'] {
+  const settings = apiSettings(given);
+  return async function callApi({ client_id, method, path, json }) {
+    const token = client_id === undefined ? undefined : (await obtainToken(io, settings, client_id, {})).access_token;
+    return send(io, settings, withoutSlash(settings.baseUrl) + path, { method, token, json });
+  };
+}
+
+/**
+ * The variables may be those of the API, which name this token server.
+ *
+ * @throws ConfigurationError when they name another one
+ */
+function tokenServerSettings(settings: Settings): Settings {
+  const { issuer, generationSource: source } = settings;
+  const { url } = embeddedAddress(settings);
+  if (issuer !== undefined && issuer !== url) {
+    throw new ConfigurationError([
+      `TILLGATE_AUTH_URL: got "${issuer}", but --token-server starts one at ${url}; leave it out, or change TILLGATE_AUTH_PORT`,
+    ]);
+  }
+  const isOwn = source === `${url}/generations`;
+  return { ...settings, issuer: undefined, authUrl: undefined, generationSource: isOwn ? undefined : source };
+}
+
+/**
+ * Replaces port 0 by a port that is free now. Listening on 0 is too late: URLs are part of tokens and metadata before
+ * anything listens.
+ */
+async function withFreePorts(env: Environment): Promise<Environment> {
+  const chosen: Record<string, string> = {};
+  for (const name of ['TILLGATE_PORT', 'TILLGATE_AUTH_PORT']) {
+    if (env[name] === '0') chosen[name] = String(await freePort());
+  }
+  return { ...env, ...chosen };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** The OpenAPI document of the API: that of `--openapi`, else openapi.yaml in the current directory, if it is there. */
+function documentOf({ openapi }: CommandOptions, cwd: string): ContractDocument | undefined {
+  const own = join(cwd, 'openapi.yaml');
+  if (openapi !== undefined) return loadDocument(resolve(cwd, openapi));
+  return existsSync(own) ? loadDocument(own) : undefined;
+}
+
+/**
+ * The scopes that clients of the embedded token server may have: those of `--scopes`, else of the document. `undefined`:
+ * any, for an API whose scopes are not known.
+ *
+ * @throws CliError when the options name no scopes
+ */
+function clientScopes(
+  { scopes: text, openapi }: CommandOptions,
+  document: ContractDocument | undefined,
+): readonly string[] | undefined {
+  if (text !== undefined && openapi !== undefined)
+    throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
+  if (text !== undefined) return readScopes(text);
+  const scopes = document ? scopesOf(document) : [];
+  if (scopes.length > 0) return scopes;
+  if (openapi === undefined) return undefined;
+  throw new CliError(`${openapi} names no scopes: declare them in its security schemes, or give --scopes`, EXIT.usage);
+}
+
+function readScopes(text: string): readonly string[] {
+  const scopes = text.split(/\s+/).filter((scope) => scope !== '');
+  const wrong = scopes.find((scope) => !isScopeToken(scope));
+  if (scopes.length > 0 && wrong === undefined) return [...new Set(scopes)];
+  const got = JSON.stringify(wrong ?? text);
+  throw new CliError(`expected --scopes "orders:read orders:write", got ${got}`, EXIT.usage);
+}

@@ -1,0 +1,156 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { expectPrivate } from '../support/private-file';
+import { newDataDir } from './data-dir';
+import { cliScene } from './harness';
+import { IDLE, whileDevRuns } from './while-dev-runs';
+import { startTokenServer } from '../../src/cli/token-server';
+import { readSettings } from '../../src/gate/env/settings';
+import type { Settings } from '../../src/gate/env/settings';
+import { recordingLogger } from '../support/log';
+
+const never = (): Promise<void> => new Promise(() => {});
+const withDocument = ['--openapi', join(__dirname, '../../openapi.yaml')];
+const API = { routes: [], docsUrl: undefined, command: '', call: () => Promise.reject(new Error('not called')) };
+const ANY_PORTS = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' };
+
+describe('dev', () => {
+  const dataDir = newDataDir();
+
+  it('registers two demo clients at the first start, and keeps their secrets for its owner only', async () => {
+    const { report } = await whileDevRuns(IDLE, undefined, {}, dataDir);
+
+    expect(report.clients.map(({ client_id, scope }) => [client_id, scope])).toEqual([
+      [
+        'pos-terminal',
+        'orders:read orders:write items:read items:write menus:read menus:write payments:read payments:write',
+      ],
+      ['kiosk', 'orders:read items:read menus:read payments:read'],
+    ]);
+    const file = join(dataDir, 'credentials.json');
+    expectPrivate(file);
+    expect(readFileSync(file, 'utf8')).toContain(report.clients[0]?.client_secret);
+  });
+
+  it('registers no client at the second start and shows no secret', async () => {
+    const { stdout } = await cliScene({ dataDir, env: ANY_PORTS, fetch }).run('dev', ...withDocument, ...IDLE);
+    const kept = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')) as {
+      embedded: Record<string, { client_secret: string }>;
+    };
+
+    expect(stdout).toMatch(/The token server is ready in \d+ ms/);
+    expect(Object.keys(kept.embedded)).toEqual(['pos-terminal', 'kiosk']);
+    for (const { client_secret } of Object.values(kept.embedded)) expect(stdout).not.toContain(client_secret);
+    expect(stdout).toContain('TOKEN=$(tillgate token pos-terminal); curl -i http://127.0.0.1:');
+  });
+
+  it('runs the whole story: token, call, 403, new Description, 401 for the old token, 200 for the new', async () => {
+    await whileDevRuns([], async (run) => {
+      const status = async (...argv: string[]) => JSON.parse((await run('call', ...argv, '--json')).stdout) as object;
+
+      expect(await status('GET', '/v1/orders', '--as', 'pos-terminal')).toMatchObject({ status: 200 });
+      expect(await status('POST', '/v1/orders', '--as', 'kiosk', '--data', '{}')).toMatchObject({ status: 403 });
+      const old = (await run('token', 'pos-terminal')).stdout.trim();
+      const described = JSON.parse((await run('clients', 'describe', 'pos-terminal', 'Till 2', '--json')).stdout);
+
+      expect(await status('GET', '/v1/orders', '--token', old)).toMatchObject({
+        status: 401,
+        body: { code: 'superseded' },
+      });
+      expect(await status('GET', '/v1/orders', '--token', described.token.access_token)).toMatchObject({ status: 200 });
+    });
+  }, 120_000);
+
+  it('runs a command with the variables of an app that trusts the token server, and ends with its exit code', async () => {
+    const dataDir = newDataDir();
+    const file = join(dataDir, 'variables.json');
+    const script = `require('fs').writeFileSync(${JSON.stringify(file)}, JSON.stringify(process.env)); process.exit(7)`;
+    const env = { ...ANY_PORTS, TILLGATE_AUDIENCE: 'https://shop.test' };
+    const { exitCode, stdout } = await cliScene({ dataDir, env, fetch, untilStopped: never }).run(
+      ...['dev', '--json', '--', process.execPath, '-e', script],
+    );
+    const { auth_url, base_url } = JSON.parse(stdout) as { auth_url: string; base_url: string };
+    expect(exitCode).toBe(7);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      TILLGATE_PORT: new URL(base_url).port,
+      TILLGATE_BASE_URL: base_url,
+      TILLGATE_AUTH_URL: auth_url,
+      TILLGATE_AUDIENCE: 'https://shop.test',
+      TILLGATE_GENERATIONS: `${auth_url}/generations`,
+      NODE_OPTIONS: expect.stringContaining('observer.cjs'),
+    });
+  });
+
+  it('starts no token server when an authorization server is configured', async () => {
+    const script = 'process.exit(process.env.TILLGATE_AUTH_URL === "https://login.test" ? 0 : 1)';
+    const env = { ...ANY_PORTS, TILLGATE_AUTH_URL: 'https://login.test' };
+    const scene = cliScene({ dataDir: newDataDir(), env, fetch, untilStopped: never });
+    const outcome = await scene.run('dev', '--', process.execPath, '-e', script);
+    expect(outcome).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+  });
+
+  it('says which command cannot be started', async () => {
+    const scene = cliScene({ dataDir: newDataDir(), env: ANY_PORTS, fetch, untilStopped: never });
+    const { exitCode, stderr } = await scene.run('dev', '--', './no-such-command');
+    expect([exitCode, stderr]).toEqual([
+      2,
+      'tillgate: cannot start ./no-such-command: spawn ./no-such-command ENOENT\n',
+    ]);
+  });
+
+  it('passes the signal on, and ends with the exit code of a command that it ended', async () => {
+    const { exitCode } = await whileDevRuns(IDLE);
+    expect(exitCode).toBe(143);
+  });
+
+  it('ends with 78 in production, where the embedded token server does not run', async () => {
+    expect(await cliScene({ env: { ...ANY_PORTS, NODE_ENV: 'production' } }).run('dev', ...IDLE)).toEqual({
+      exitCode: 78,
+      stdout: '',
+      stderr:
+        'tillgate: wrong configuration:\n  - NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server\n',
+    });
+  });
+
+  it('says which variable to change when the port is taken, and starts no command', async () => {
+    await whileDevRuns(['--token-server'], async (_run, { auth_url }) => {
+      const { port } = new URL(auth_url);
+      const second = cliScene({ dataDir: newDataDir(), env: { ...ANY_PORTS, TILLGATE_AUTH_PORT: port } });
+
+      expect(await second.run('dev', ...IDLE)).toEqual({
+        exitCode: 1,
+        stdout: '',
+        stderr: `tillgate: cannot listen on http://127.0.0.1:${port}: another process does; stop it, or set TILLGATE_AUTH_PORT to a free port\n`,
+      });
+    });
+  });
+});
+
+describe('dev --token-server', () => {
+  const dataDir = newDataDir();
+  afterAll(() => rmSync(dataDir, { recursive: true }));
+
+  async function settingsWith(generations: string): Promise<Settings> {
+    const probe = createServer();
+    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+    const { port } = probe.address() as AddressInfo;
+    await new Promise((resolve) => probe.close(resolve));
+    const env = { TILLGATE_AUTH_PORT: String(port), TILLGATE_DATA_DIR: dataDir, TILLGATE_GENERATIONS: generations };
+    return readSettings(env);
+  }
+
+  it('another source than its own log is a wrong configuration', async () => {
+    const settings = await settingsWith('http://till:geheim@127.0.0.1:4999/generations');
+    const failure: unknown = await startTokenServer(settings, recordingLogger(), undefined, API).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toMatchObject({
+      name: 'ConfigurationError',
+      problems: [
+        'TILLGATE_GENERATIONS: names another log than that of the embedded token server; leave it out, or set TILLGATE_AUTH_URL to your authorization server',
+      ],
+    });
+  });
+});
