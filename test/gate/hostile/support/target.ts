@@ -62,7 +62,8 @@ function recording(app: RequestListener, reached: string[]): RequestListener {
   return (req, res) => {
     res.once('finish', () => {
       const { route } = req as Request;
-      if (res.hasHeader('X-Placeholder') && res.statusCode < 300) reached.push(`${req.method} /v1${String(route.path).replace(':id', '{id}')}`);
+      if (res.hasHeader('X-Placeholder') && res.statusCode < 300)
+        reached.push(`${req.method} /v1${String(route.path).replace(':id', '{id}')}`);
     });
     app(req, res);
   };
