@@ -22,17 +22,20 @@ export interface Engine {
   readonly stop: () => Promise<void>;
 }
 
+/** Variables of the processes of an engine. */
+type Env = Readonly<Record<string, string>>;
+
 export type SourceName = 'redis' | 'postgres' | 'http';
 
 /** The engine of a source; `http` has none: its log is the token server's own. */
-export const ENGINES: Readonly<Record<SourceName, (() => Promise<Engine>) | undefined>> = {
+export const ENGINES: Readonly<Record<SourceName, ((env?: Env) => Promise<Engine>) | undefined>> = {
   redis: redisEngine,
   postgres: postgresEngine,
   http: undefined,
 };
 
-async function redisEngine(): Promise<Engine> {
-  let primary = await startRedis({ appendOnly: true });
+async function redisEngine(env: Env = {}): Promise<Engine> {
+  let primary = await startRedis({ appendOnly: true, env });
   let saved: string | undefined;
   const forget = async (): Promise<void> => {
     if (saved !== undefined) await rm(saved, { recursive: true });
@@ -60,7 +63,7 @@ async function redisEngine(): Promise<Engine> {
     },
     async failOver(lagMs) {
       const lag = await startTcpProxy(primary.port);
-      const replica = await startRedis({ replicaOf: lag.port, appendOnly: true });
+      const replica = await startRedis({ replicaOf: lag.port, appendOnly: true, env });
       const isUp = async (): Promise<boolean> =>
         /master_link_status:up/.test(String(await replica.command('INFO', 'replication')));
       await eventually('replication', isUp);
@@ -80,8 +83,8 @@ async function redisEngine(): Promise<Engine> {
   };
 }
 
-async function postgresEngine(): Promise<Engine> {
-  const server = await startPostgres();
+async function postgresEngine(env: Env = {}): Promise<Engine> {
+  const server = await startPostgres({ env });
   let dump = '';
   const psql = (input: string): Promise<string> => server.tool('psql', ['-q', '-1', '-v', 'ON_ERROR_STOP=1'], input);
   return {

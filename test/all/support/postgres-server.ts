@@ -35,6 +35,8 @@ const SETTINGS = ['fsync=off', 'listen_addresses=127.0.0.1', 'max_prepared_trans
 export interface PostgresServerOptions {
   /** The primary that it follows by streaming replication, from a copy of its data. */
   readonly standbyOf?: Pick<PostgresServer, 'port'>;
+  /** Variables of its process, such as those of `fakeClock()`. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Further settings, `name=value`. */
   readonly settings?: readonly string[];
 }
@@ -66,6 +68,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
         child = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
           ...asServer,
           stdio: 'ignore',
+          env: { ...process.env, ...options.env },
         });
       }
       return responds(url);

@@ -40,6 +40,8 @@ export interface RedisServerOptions {
   readonly parent?: string;
   /** Port of the primary that it is a replica of. */
   readonly replicaOf?: number;
+  /** Variables of its process, such as those of `fakeClock()`. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Further settings, `--name` and `value` in turn. */
   readonly settings?: readonly string[];
   /** Listens on one more port, with TLS. */
@@ -52,6 +54,7 @@ export async function startRedis({
   parent = tmpdir(),
   replicaOf,
   settings: further = [],
+  env,
   tls,
 }: RedisServerOptions = {}): Promise<RedisServer> {
   requireCommand('redis-server', 'apt-get install redis-server');
@@ -70,7 +73,10 @@ export async function startRedis({
   let child: ChildProcess | undefined;
 
   async function start(): Promise<void> {
-    child = spawn('redis-server', [...settings, ...replicaSettings], { stdio: 'ignore' });
+    child = spawn('redis-server', [...settings, ...replicaSettings], {
+      stdio: 'ignore',
+      env: { ...process.env, ...env },
+    });
     const started = child;
     await eventually('Redis responds', () => {
       if (started.exitCode !== null) throw new Error(`redis-server ${settings.join(' ')} ended: ${started.exitCode}`);
