@@ -59,6 +59,7 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
   function reader() {
     let [sequence, isOpen] = [0, true];
     let history, epoch, consumer, waiting;
+    let isNext = false;
 
     async function next(waitMs) {
       const { client, manager } = await open();
@@ -77,10 +78,12 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
       while (isOpen && batch.changes.length < BATCH && sequence < state.last_seq) await take(SHORTEST_WAIT_MS, batch);
       if (batch.changes.length === 0 && waitMs > 0 && isOpen) await take(Math.max(SHORTEST_WAIT_MS, waitMs), batch);
       const mark = batch.mark;
-      if (mark && epoch !== undefined && mark.epoch !== epoch) {
-        [sequence, consumer, batch.mark] = [0, undefined, undefined];
-      } else batch.end = sequence >= state.last_seq;
+      batch.end = sequence >= state.last_seq;
+      isNext ||= mark !== undefined && epoch !== undefined && mark.epoch !== epoch;
       epoch = mark?.epoch ?? epoch;
+      // Another epoch: it finishes its pass, and then does another one, however often a publisher restarts.
+      if (isNext) batch.mark = undefined;
+      if (isNext && batch.end) [sequence, consumer, isNext] = [0, undefined, false];
       return batch;
     }
 

@@ -22,9 +22,9 @@ before(async () => {
 });
 after(async () => {
   server.kill();
-  // The server writes to its folder until it has ended.
+  // The server writes to its folder until it has ended, and its children for a moment longer.
   await once(server, 'exit');
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
 async function create() {

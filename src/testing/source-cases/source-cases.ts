@@ -1,21 +1,11 @@
-import { deepStrictEqual, equal, ok, rejects } from 'node:assert';
-import type { Change, LogReader, Mark, Unit } from 'tillgate/generations';
+import { deepStrictEqual, ok, rejects } from 'node:assert';
+import type { Change, LogReader } from 'tillgate/generations';
 import { option, readOptions } from 'tillgate/internal';
 import type { TableOf } from 'tillgate/internal';
 import type { ContractCase } from '../contract/operation';
-import {
-  inTime,
-  markOf,
-  nextChanges,
-  numbered,
-  reachEngine,
-  readAll,
-  readToEnd,
-  readUntil,
-  retried,
-  TIME,
-} from './harness';
+import { inTime, nextChanges, numbered, reachEngine, readAll, readToEnd, retried, TIME } from './harness';
 import type { GenerationSourceFixture, SourceContext } from './harness';
+import { MARK_CASES } from './mark-cases';
 
 /** Options of `generationSourceCases()`. */
 export interface GenerationSourceCasesOptions {
@@ -209,104 +199,7 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     deepStrictEqual(await readAll(source), []);
   },
 
-  async 'a unit takes place if the log has the expected mark, and replaces it'({ source, open }) {
-    if (!source.append) return;
-    const [first, second] = [markOf('epoch', 1), markOf('epoch', 2)];
-    deepStrictEqual(await source.append([['pos', TIME]], { expected: undefined, mark: first }), first);
-    deepStrictEqual(await source.append([['kiosk', TIME]], { expected: first, mark: second }), second);
-    const reader = open();
-    const { changes, mark } = await readToEnd(reader);
-    deepStrictEqual(changes, [
-      ['pos', TIME],
-      ['kiosk', TIME],
-    ]);
-    deepStrictEqual(mark, second);
-  },
-
-  async 'a unit that expects another mark appends nothing, and returns the mark of the log'({ source }) {
-    if (!source.append) return;
-    const mark = markOf('epoch', 3);
-    const refused: Unit = { expected: markOf('epoch', 2), mark };
-    equal(await source.append([['pos', TIME]], refused), undefined);
-    const first = markOf('epoch', 1);
-    await source.append([], { expected: undefined, mark: first });
-    for (const expected of [undefined, markOf('epoch', 2), markOf('other', 1)]) {
-      deepStrictEqual(await source.append([['pos', TIME]], { expected, mark }), first);
-    }
-    deepStrictEqual(await readAll(source), []);
-  },
-
-  async 'of units that expect the same mark, one takes place'({ source }) {
-    if (!source.append) return;
-    const first = markOf('epoch', 1);
-    await source.append([], { expected: undefined, mark: first });
-    const marks = Array.from({ length: 20 }, (_, index) => markOf('epoch', index + 2));
-    const attempt = async (mark: Mark): Promise<Mark | undefined> =>
-      source.append?.([[`client-${mark.unit}`, TIME]], { expected: first, mark });
-    const found = await Promise.all(marks.map(attempt));
-    const winner = found[0];
-    for (const mark of found) deepStrictEqual(mark, winner);
-    deepStrictEqual(await readAll(source), [[`client-${winner?.unit}`, TIME]]);
-  },
-
-  async 'a mark is read with or after what was appended before it'({ source, append, open }) {
-    if (!source.append) return;
-    const reader = open();
-    const known = new Set<string>();
-    let mark: Mark | undefined;
-    for (let unit = 1; unit <= 20; unit++) {
-      await append([`plain-${unit}`, TIME]);
-      const next = markOf('epoch', unit);
-      await source.append([[`client-${unit}`, TIME]], { expected: mark, mark: next });
-      mark = next;
-      const batch = await reader.next(0);
-      for (const [clientId] of batch.changes) known.add(clientId);
-      if (batch.mark)
-        for (let n = 1; n <= batch.mark.unit; n++) ok(known.has(`client-${n}`) && known.has(`plain-${n}`));
-    }
-  },
-
-  async 'a reader misses nothing when the epoch is another one'({ source, open }) {
-    if (!source.append) return;
-    const [first, second] = [markOf('one', 1), markOf('two', 1)];
-    await source.append(numbered(3), { expected: undefined, mark: first });
-    const reader = open();
-    const before = (await readToEnd(reader)).changes;
-    await source.append([['kiosk', TIME]], { expected: first, mark: second });
-    // Where it starts again at the oldest change, it repeats them.
-    const known = new Map([...before, ...(await readUntil(reader, second)).changes]);
-    deepStrictEqual(known, new Map([...numbered(3), ['kiosk', TIME]]));
-  },
-
-  async 'a wiped log has no mark, and its readers get what is written after it'({ fixture, source, open }) {
-    if (!source.append || !fixture.wipe) return;
-    const [first, second] = [markOf('one', 1), markOf('two', 1)];
-    await source.append(numbered(3), { expected: undefined, mark: first });
-    const reader = open();
-    await readToEnd(reader);
-    await fixture.wipe();
-    equal(await retried(() => source.append?.([], { expected: first, mark: second })), undefined);
-    await source.append([['pos', TIME]], { expected: undefined, mark: second });
-    ok((await readUntil(reader, second)).changes.some(([clientId]) => clientId === 'pos'));
-  },
-
-  async 'a log that went back has its older mark, and a unit that expects the newer one fails'({
-    fixture,
-    source,
-    open,
-  }) {
-    if (!source.append || !fixture.snapshot) return;
-    const [first, second, third] = [markOf('one', 1), markOf('one', 2), markOf('two', 1)];
-    await source.append(numbered(3), { expected: undefined, mark: first });
-    const restore = await fixture.snapshot();
-    await source.append([['lost', TIME]], { expected: first, mark: second });
-    const reader = open();
-    ok((await readToEnd(reader)).changes.some(([clientId]) => clientId === 'lost'));
-    await restore();
-    deepStrictEqual(await retried(() => source.append?.([], { expected: second, mark: third })), first);
-    await source.append([['lost', TIME + 1]], { expected: first, mark: third });
-    ok((await readUntil(reader, third)).changes.some(([, generation]) => generation === TIME + 1));
-  },
+  ...MARK_CASES,
 
   async 'two sources on one log see what is appended through either'({ fixture, append, timeoutMs }) {
     const other = await fixture.another?.();

@@ -177,13 +177,18 @@ function postgresReader(options: {
   readonly table: ReturnType<typeof postgresTable>;
   readonly schedule: Schedule;
   readonly logger: Logger;
+  readonly random?: () => number;
 }): LogReader {
-  const { sessions, prepare, table, schedule, logger } = options;
+  const { sessions, prepare, table, schedule, logger, random = Math.random } = options;
   let session: PostgresSession | undefined;
   /** The row that was read last. */
   let position: Read['last'] = null;
   /** Whether something may follow the position. */
   let isHinted = true;
+  /** Of the mark that was read last. */
+  let epoch: string | undefined;
+  /** The publisher appends its record again, for every process in the same second: they read it at different times. */
+  let isSpread = false;
   let isStandby = false;
   let isPooled = false;
   let closed = false;
@@ -192,7 +197,7 @@ function postgresReader(options: {
   async function open(): Promise<PostgresSession> {
     const opened = await sessions.open(() => {
       isHinted = true;
-      wake();
+      if (!isSpread || closed) wake();
     });
     // Already here: a failure below destroys it.
     session = opened;
@@ -221,6 +226,8 @@ function postgresReader(options: {
     const [row] = await query(table.read, [position?.[0] ?? null, position?.[1] ?? null]);
     const found = JSON.parse(String((row as Record<string, unknown> | undefined)?.['read'])) as Read;
     const mark = found.mark && readMark(found.mark);
+    isSpread = epoch !== undefined && mark?.epoch !== epoch;
+    epoch = mark?.epoch;
     if (!found.isFound) {
       position = null;
       return read(query);
@@ -260,7 +267,7 @@ function postgresReader(options: {
       try {
         requireOpen();
         const { query } = session ?? (await open());
-        if (!isHinted && waitMs > 0) await pause(waitMs);
+        if (waitMs > 0 && (isSpread || !isHinted)) await pause(isSpread ? random() * waitMs : waitMs);
         requireOpen();
         return await read(query);
       } catch (error) {
