@@ -1,6 +1,6 @@
 /*
- * How code of others is called: callbacks, loggers, sources and stores. It may throw, reject, or return a promise where none
- * is expected, and in a timer or an event nothing would catch that: the process would end.
+ * How foreign code is called: callbacks, loggers, sources and stores. It may throw, reject, or return a promise where
+ * none is expected, and in a timer or an event nothing would catch that: the process would end.
  */
 
 /** Whether `await` would wait for a value. */
@@ -8,13 +8,13 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** Calls what nothing waits for. A throw and a rejection go to `failed`, and no further. */
+/** Calls a function that nothing waits for. Errors and rejections go to `failed` only. */
 export function notify(call: () => unknown, failed: (error: unknown) => void): void {
   function fail(error: unknown): void {
     try {
       failed(error);
     } catch {
-      // What was thrown can be made so that reading it throws.
+      // Reading a thrown value can itself throw.
     }
   }
   try {
@@ -25,12 +25,12 @@ export function notify(call: () => unknown, failed: (error: unknown) => void): v
   }
 }
 
-/** Calls what may return a promise: rejects where it throws. */
+/** Calls a function that may return a promise; a throw becomes a rejection. */
 export async function ask<Value>(call: () => Value | PromiseLike<Value>): Promise<Value> {
   return call();
 }
 
-/** Calls what must return a value now: the rejection of a promise in its place is ignored. */
+/** Calls a function that must return a value now; if it returns a promise, its rejection is ignored. */
 export function valueOf<Value>(call: () => Value): Value {
   const value = call();
   if (isThenable(value)) Promise.resolve(value).then(undefined, () => undefined);

@@ -1,7 +1,7 @@
 import * as timers from 'node:timers';
 import { notify } from './callbacks';
 
-/** The real ones: tests of an app that fake timers get their requests decided. */
+/** The real timers: an app that fakes timers in its tests still gets decisions. */
 const { setTimeout, clearTimeout } = timers;
 
 /** Milliseconds since the epoch. Injected everywhere, so that tests move time instead of waiting for it. */
@@ -12,7 +12,10 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Calls `task` once after `delayMs`; a task that throws or rejects ends no process. Injected together with the clock; the default never keeps the process alive. */
+/**
+ * Calls `task` once after `delayMs`; a task that throws or rejects does not end the process. Injected together with the
+ * clock; the default never keeps the process alive.
+ */
 export type Schedule = (task: () => unknown, delayMs: number) => Timer;
 
 /** Wall clock of the process. */
@@ -31,7 +34,7 @@ export const systemSchedule: Schedule = (task, delayMs) => {
 /** The schedules that are guarded already. */
 const guardedSchedules = new WeakSet<Schedule>();
 
-/** The same schedule, whose tasks end no process: nothing catches what is thrown in a timer. */
+/** The same schedule for tasks that may throw: nothing catches what is thrown in a timer. */
 export function guardSchedule(schedule: Schedule, failed: (error: unknown) => void): Schedule {
   if (guardedSchedules.has(schedule)) return schedule;
   const made: Schedule = (task, delayMs) => {

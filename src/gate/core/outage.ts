@@ -38,13 +38,13 @@ export class Outage {
    * Notes a failed attempt.
    *
    * @param log - called for the first failure of an outage
-   * @param longestMs - bound of this pause, if it is to be a shorter one
+   * @param longestMs - upper bound of this pause
    * @returns the pause before the next attempt, in ms
    */
   fail(detail: string, log: (fields: { readonly detail: string }) => void, longestMs = this.#longestMs): number {
     const nowMs = this.#clock();
     const exponentialMs = Math.min(longestMs, this.#firstMs * 2 ** this.failures++);
-    // Less up to a half, so that a fleet does not come back in step.
+    // Shortened by up to a half, so that processes do not retry in step.
     const pauseMs = exponentialMs * (1 - this.#random() / 2);
     this.#retryAtMs = nowMs + pauseMs;
     this.lastError = detail;
@@ -69,7 +69,7 @@ export class Outage {
     log({ failures, outageMs: Math.max(0, this.#clock() - this.#sinceMs) });
   }
 
-  /** What is left of the pause after the last failure, in ms. A pause that seems longer than any is over: the clock has stepped back. */
+  /** The rest of the pause after the last failure, in ms. One that seems longer than possible is over: the clock has stepped back. */
   get waitMs(): number {
     const waitMs = this.#retryAtMs - this.#clock();
     return waitMs > 0 && waitMs <= this.#longestMs ? waitMs : 0;

@@ -76,7 +76,7 @@ export function publicCode(reason: Reason, presentation: Presentation): Reason |
   return publicRow(reason, presentation) === OPAQUE_INVALID_TOKEN ? 'invalid_token' : reason;
 }
 
-/** Whether a refusal says nothing about the token: the caller keeps it and comes back. */
+/** Whether a refusal is not about the token: the caller keeps it and retries. */
 export function isTemporary(status: number): boolean {
   return status === 429 || status === 503;
 }

@@ -3,7 +3,8 @@ export interface ReasonRow {
   readonly status: 400 | 401 | 403 | 429 | 503;
   /**
    * `error` of the challenge (RFC 6750 section 3.1; `access_denied` from RFC 6749 section 4.1.2.1; those of DPoP from RFC 9449
-   * section 12.2). Absent where RFC 6750 section 3.1 forbids one (no token), and where the token is not judged.
+   * section 12.2). Absent where RFC 6750 section 3.1 forbids one (no token), and where nothing is decided about the
+   * token.
    */
   readonly error?:
     | 'invalid_request'
@@ -18,9 +19,9 @@ export interface ReasonRow {
   /** The check of a token that fails. Of `possession`, `explain()` knows only whether the token is bound as required. */
   readonly check:
     'structure' | 'header' | 'key' | 'signature' | 'introspection' | 'claims' | 'generation' | 'possession' | 'scope';
-  /** What is wrong: the form of the request or what it asks for, its token, its proof of possession, or nothing of it. */
+  /** What is wrong: the request, its token, its proof of possession, or nothing about the request. */
   readonly about: 'request' | 'token' | 'proof' | 'outage';
-  /** `true` where all tokens are refused for it while the API is configured for other ones. */
+  /** `true` if a wrong configuration of the API refuses all tokens for this reason. */
   readonly configuration?: true;
   /** Why the request was refused, in a full sentence. */
   readonly cause: string;

@@ -29,7 +29,7 @@ const SECRETS = VARIABLES.filter(({ type }) => type.isSecret).map(({ name }) => 
 const FILE = '_FILE';
 const NAMES: readonly string[] = [...VARIABLES.map(({ name }) => name), ...SECRETS.map((name) => name + FILE)];
 
-/** Variables whose settings are something else than their values. */
+/** Variables whose settings differ from their values. */
 type Completed = 'scopeClaims' | 'scopeMap' | `introspection${'Url' | 'ClientId' | 'ClientSecret'}` | keyof Computed;
 
 /** Settings that depend on more than one variable, or have no value for `off`. */

@@ -18,7 +18,7 @@ export interface VariableType<Value> {
   readonly example: string;
   /** The value; `undefined` if the text is not of this type. */
   parse(text: string): Value | undefined;
-  /** The texts that are accepted, where only these are. */
+  /** The accepted texts, if there is a fixed list. */
   readonly choices?: readonly string[];
   /** Whether it can be a secret: then `<name>_FILE` may name a file that holds the text. */
   readonly isSecret?: boolean;

@@ -5,7 +5,7 @@ import { configurationAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import type { GateRequest } from './request-state';
 
-/** Logs once what to change, where the first tokens are refused for reasons that a wrong configuration has. */
+/** Logs once what to change if the first tokens are refused for reasons that a wrong configuration causes. */
 export class ConfigurationAdvisor {
   readonly #verifier: Pick<GateVerifier, 'settings' | 'isSigned'>;
   /** Whether a token was accepted, or the advice was given. With several issuers a token does not show which one is meant. */

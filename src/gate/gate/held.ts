@@ -17,7 +17,7 @@ interface Held {
   readonly isClosed: (() => boolean) | undefined;
 }
 
-/** All of them are looked at once in this time, a part at each tick. */
+/** Time in which each of them is checked once, some at each tick. */
 const ROUND_MS = 1_000;
 const TICK_MS = 100;
 
@@ -53,8 +53,8 @@ export class HeldCallers {
   /**
    * Calls `end` once, when a request with the token of this caller would be refused.
    *
-   * @param isClosed - whether what is held has closed without a call of the returned function: then it is let go
-   * @returns lets go of it; `end` is not called afterwards
+   * @param isClosed - whether what is held has closed without a call of the returned function: then it is released
+   * @returns releases it; `end` is not called afterwards
    * @throws TypeError when this gate has not accepted the caller
    */
   hold(auth: Auth, end: Held['end'], isClosed?: () => boolean): () => void {
@@ -63,7 +63,7 @@ export class HeldCallers {
     const held: Held = { auth, end, isClosed };
     const reason = this.#closed ? 'gate_closed' : refusal;
     if (reason) {
-      // It died between the request and now: it ends as any other one does, not before this returns.
+      // The token has been refused since the request: `end` is called like any other, not before this returns.
       const timer = this.#settings.schedule(() => this.#call(held, reason), 0);
       return () => timer.cancel();
     }
@@ -100,7 +100,7 @@ export class HeldCallers {
   #tick(): void {
     this.#timer = undefined;
     if (!this.#round) [this.#round, this.#part] = [this.#all(), 0];
-    // One more, because the end of a round takes a step too. What ends in a round makes the rest of it no slower.
+    // One more, because the end of a round takes a step too. Entries that end during a round do not slow down the rest.
     this.#part = Math.max(this.#part, Math.ceil((this.#size * TICK_MS) / ROUND_MS) + 1);
     for (let left = this.#part; left > 0; left--) {
       const held = this.#round.next().value;

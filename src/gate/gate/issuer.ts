@@ -85,7 +85,7 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
     ...dependencies,
     ...settings,
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
-    // An issue time proves no change of the credential: there floors come from a source only.
+    // An issue time does not prove that the credential has changed: floors then come from a source only.
     learn: claim !== 'iat',
     source: source && measuredSource(source, issuer, dependencies),
     ownsSource,
@@ -93,7 +93,7 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
   });
 }
 
-/** The same source, whose reads are measured, and how late its changes come once it was read to its end. */
+/** The same source with measurements: of its reads, and of how late changes arrive after the first complete read. */
 function measuredSource(source: GenerationSource, issuer: string, { clock }: GateDependencies): GenerationSource {
   const { mark } = source;
   return {
@@ -119,5 +119,5 @@ function measuredSource(source: GenerationSource, issuer: string, { clock }: Gat
   };
 }
 
-/** Older than this, a generation is no time in ms. */
+/** A smaller generation is not a time in ms. */
 const MAX_LATE_MS = 86_400_000;

@@ -89,7 +89,7 @@ function isAnyOf(requirement: ScopeRequirement): requirement is { readonly anyOf
   return Object.hasOwn(requirement, 'anyOf');
 }
 
-/** Up to here looking through a list is quicker than a set. */
+/** Up to this length a list is faster than a set. */
 const SHORT_LIST = 16;
 /** The lists are frozen, so each long one is turned into a set once. */
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();

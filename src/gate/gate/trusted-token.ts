@@ -53,8 +53,8 @@ export class TrustedToken {
   }
 
   /**
-   * The caller it was accepted for, after checking again what changes: its times and its generation. `undefined` where
-   * generations have to be waited for.
+   * The caller it was accepted for, after checking again what changes: its times and its generation. `undefined` before
+   * the first read of the generations has ended.
    *
    * @throws AuthError when the token is no longer accepted
    */
@@ -94,7 +94,7 @@ export class TrustedToken {
     }
   }
 
-  /** Whose token it is, also where its claims are refused. */
+  /** The client of the token, even if its claims are refused. */
   #client(): AuthError['client'] {
     const { issuer } = this.context;
     if ((this.claims['iss'] ?? issuer) !== issuer) return undefined;
@@ -124,7 +124,7 @@ export class TrustedToken {
 
 const tokenOfAuth = new WeakMap<Auth, TrustedToken>();
 
-/** The token that a caller was accepted with, by whichever gate. */
+/** The token with which any gate has accepted a caller. */
 export function originOf(auth: Auth): TrustedToken | undefined {
   return tokenOfAuth.get(auth);
 }

@@ -21,8 +21,8 @@ export interface MtlsOptions {
 }
 
 /**
- * Accepts tokens that are bound to a client certificate (RFC 8705), with it. The gate compares SHA-256 thumbprints; that it
- * trusts the certificate is up to the authorization server.
+ * Accepts tokens that are bound to a client certificate (RFC 8705) if the request has that certificate. The gate
+ * compares SHA-256 thumbprints; the authorization server decides which certificates it trusts.
  *
  * @throws TypeError when an option is wrong
  *
@@ -91,7 +91,7 @@ function forwardedReader(
       thumbprints.set(given, thumbprint, NO_OPTIONS);
       return thumbprint;
     } catch {
-      // A caller can send anything where a proxy should: that is no certificate, and not an outage.
+      // A caller can send anything in place of a proxy: an invalid value is a missing certificate, not an outage.
       return undefined;
     }
   };

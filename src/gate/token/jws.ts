@@ -11,12 +11,12 @@ export interface UnverifiedToken {
   readonly raw: string;
   readonly header: JsonObject;
   readonly claims: JsonObject;
-  /** What the signature is over: header and payload as they came. */
+  /** What the signature covers: header and payload as received. */
   readonly signingInput: string;
   readonly signature: Buffer;
 }
 
-/** A header whose algorithm and key id can be relied on in type, not in truth. */
+/** A header whose algorithm and key id have the right types; their values are not verified. */
 export interface UnverifiedHeader {
   readonly algorithm: Algorithm;
   readonly keyId: string | undefined;
@@ -50,7 +50,7 @@ function isPartOfJws(part: string): boolean {
   }
 }
 
-/** What tokens with another number of parts mostly are. */
+/** What tokens with another number of parts usually are. */
 const OPAQUE: Readonly<Record<number, string>> = {
   1: ': opaque tokens need the option opaque',
   5: ': encrypted tokens (JWE) are not accepted',

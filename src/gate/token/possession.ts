@@ -15,7 +15,7 @@ export interface Possession {
   /**
    * Called once for each gate. Its own challenge, where tokens come with another scheme than Bearer.
    *
-   * @throws TypeError when something is missing that the gate could have said
+   * @throws TypeError when an option is missing
    * @internal
    */
   challenge(gate: { readonly resource: string | undefined }): PossessionChallenge | undefined;
@@ -43,7 +43,7 @@ export interface BoundRequest {
   readonly bound: string;
   /** Counts as the client of the token. */
   readonly caller: Caller & { readonly client: string };
-  /** Leaves the proof good for the gate that decides. */
+  /** Does not use up the proof, because another gate decides. */
   readonly isTrial: boolean;
   readonly gate: PossessionGate;
 }
@@ -86,7 +86,7 @@ export class PossessionVerifier {
    * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
    * `too_many_proofs` or `replay_store_unavailable`.
    *
-   * @param isTrial - does not remember the proof, so that it stays good for the gate that decides
+   * @param isTrial - does not remember the proof, because another gate decides
    * @returns the nonce that the response should carry
    */
   async verify(

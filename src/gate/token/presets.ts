@@ -15,7 +15,7 @@ export interface Preset {
    * tells an access token from an ID token where `typ` does not.
    */
   readonly fixedClaims: readonly (readonly [name: string, value: string, ofDpop?: string])[];
-  /** Whether `audience: false` may be asked for, because these issuers can leave `aud` out. */
+  /** Whether `audience: false` is allowed, because these issuers can leave `aud` out. */
   readonly audienceCanBeAbsent: boolean;
   /** Claim that is compared with the floors: one that these issuers stamp by themselves, else `iat`. */
   readonly generationClaim: string;
@@ -74,8 +74,9 @@ export const PRESETS = {
 } as const satisfies Record<string, Preset>;
 
 /**
- * What shows that a token is an ID token (OpenID Connect Core 1.0 section 2), where `typ` does not; `undefined`: it is none.
- * A claim with which the issuer itself names an access token, such as Keycloak's `typ`, outweighs `nonce` and `auth_time`.
+ * What shows that a token is an ID token (OpenID Connect Core 1.0 section 2), where `typ` does not; `undefined`: it is
+ * not one. A claim with which the issuer itself names an access token, such as Keycloak's `typ`, outweighs `nonce` and
+ * `auth_time`.
  */
 export function signOfIdToken(claims: JsonObject, { fixedClaims }: Preset): string | undefined {
   // A hash of what was issued with it: only an ID token has one.

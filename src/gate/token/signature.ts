@@ -89,7 +89,7 @@ export function isCompatible({ asymmetricKeyType, asymmetricKeyDetails }: KeyObj
   return asymmetricKeyType === keyType && (curve === undefined || asymmetricKeyDetails?.namedCurve === curve);
 }
 
-/** Time of one verification on a common server, in us: what they are to each other counts. */
+/** Time of one verification on a common server, in us: only the ratios matter. */
 const COSTS_US: Readonly<Record<string, number>> = { prime256v1: 100, secp384r1: 700, secp521r1: 1_500, ed25519: 130 };
 const RSA_2048_US = 45;
 const COMMON_EXPONENT_BITS = 17;
@@ -150,7 +150,7 @@ function hasRightLength({ signature }: SignedText, key: KeyObject, algorithm: Al
 }
 /**
  * A signature that costs more is verified in libuv's thread pool. Handing one over costs up to as much as one of P-256: the
- * job, the wake-ups, and responses that leave one by one (docs/maintainers/performance.md).
+ * job, the wake-ups, and responses that are sent one by one (docs/maintainers/performance.md).
  */
 const MAX_ON_LOOP_US = 200;
 
@@ -169,7 +169,7 @@ const LIMITS_US = { running: 4_000 * THREADS, waiting: 250_000 * THREADS };
 /** Characters at the end of a token by which it is found: hashing a whole token takes longer than comparing it. */
 const KEPT_ENDING = 32;
 
-/** The real ones: an app that fakes timers in its tests, before or after it loads this, still gets its tokens verified. */
+/** The real timers: an app that fakes them in its tests, before or after it loads this file, still gets verified tokens. */
 const { setImmediate: defer } = timers;
 const now = performance.now.bind(performance);
 

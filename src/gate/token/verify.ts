@@ -66,7 +66,7 @@ export class TokenVerifier {
 
   /**
    * Checks header, type, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. The
-   * claims of a token with an unknown key are checked first: what no key can change is worth no fetch.
+   * claims of a token with an unknown key are checked first: a token that no key can make valid must not cause a fetch.
    *
    * @returns the key that has signed the token
    */

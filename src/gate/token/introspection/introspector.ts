@@ -45,7 +45,7 @@ const LIMITS = { running: 32, waiting: 256 };
 const MAX_ACTIVE = 5_000;
 const MAX_INACTIVE = 10_000;
 const ASKING_BACK_OFF = { firstMs: 250, longestMs: 5_000 };
-/** Time between two tokens of our own: the shortest pause. */
+/** Time between two probes with a token of the gate: the shortest pause. */
 const PROBE_EVERY_MS = 125;
 /** Pause between two warnings about responses that only some tokens get. */
 const WARNING_EVERY_MS = 60_000;
