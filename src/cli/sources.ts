@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { httpGenerations } from 'tillgate/generations';
@@ -6,6 +7,9 @@ import { generationsFromUrl, isSecureUrl } from 'tillgate/internal';
 import { CliError, EXIT, print } from './command';
 import type { CliIo, CommandContext } from './command';
 import { apiSettings } from './settings';
+
+/** The command brings clients of its own for Redis and PostgreSQL, which the gate cannot see. */
+const load = createRequire(__filename);
 
 /** `tillgate revoke <client> --generations <url>`: tokens issued so far are refused. */
 export async function publish(context: CommandContext, url: string, clientId: string): Promise<void> {
@@ -50,7 +54,7 @@ function markedLog(clientId: string): string {
 export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) {
     requireTls(given, env);
-    return made(() => generationsFromUrl(given, { fetch, allowHttp: true }));
+    return made(() => generationsFromUrl(given, { fetch, load, allowHttp: true }));
   }
   const settings = apiSettings(readSettings(env));
   const { generationSource: url, allowHttp } = settings;
@@ -58,7 +62,7 @@ export function openSource({ env, fetch }: CliIo, given: string | undefined): Ge
     const example = 'redis://..., postgres://... or http(s)://...';
     throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
   }
-  return authorizedGenerations(settings, { fetch }) ?? made(() => generationsFromUrl(url, { fetch, allowHttp }));
+  return authorizedGenerations(settings, { fetch }) ?? made(() => generationsFromUrl(url, { fetch, load, allowHttp }));
 }
 
 /** The rule of TILLGATE_GENERATIONS: in plain text, floors can be forged on the way. */
