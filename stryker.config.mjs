@@ -1,4 +1,17 @@
 // `npm run mutation`: see docs/maintainers/mutation.md.
+import { readdirSync, readFileSync } from 'node:fs';
+
+// The sandbox has a link to node_modules, and the links in there lead to the sources outside of it, where nothing is
+// mutated: the names of the rooms lead to the sources of the sandbox instead.
+const rooms = readdirSync('src').map((room) => [room, JSON.parse(readFileSync(`src/${room}/package.json`, 'utf8'))]);
+const moduleNameMapper = Object.fromEntries(
+  rooms.flatMap(([room, { name, exports = {} }]) =>
+    Object.entries(exports)
+      .filter(([, { source }]) => source)
+      .map(([entry, { source }]) => [`^${name}${entry.slice(1)}$`, `<rootDir>/src/${room}/${source.slice(2)}`]),
+  ),
+);
+
 /** @type {import('@stryker-mutator/core').PartialStrykerOptions} */
 export default {
   testRunner: 'jest',
@@ -6,6 +19,7 @@ export default {
   jest: {
     config: {
       runner: 'jest-runner',
+      moduleNameMapper,
       transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
       setupFilesAfterEnv: [],
       testTimeout: 20_000,
