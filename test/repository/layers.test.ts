@@ -17,9 +17,9 @@ interface Room {
 
 const ROOMS: Readonly<Record<string, Room>> = {
   gate: { name: 'tillgate', imports: [], maxLines: 13_900, maxSeam: 83 },
-  testing: { name: '@tillgate/testing', imports: ['gate'], maxLines: 6_090, maxSeam: 21 },
-  cli: { name: '@tillgate/cli', imports: ['gate', 'testing', 'app'], maxLines: 7_000, maxSeam: 0 },
-  app: { name: '@tillgate/app', imports: ['gate', 'testing'], maxLines: 2_600, maxSeam: 9 },
+  testing: { name: '@tillgate/testing', imports: ['gate'], maxLines: 6_090, maxSeam: 9 },
+  cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxLines: 7_000, maxSeam: 0 },
+  app: { name: '@tillgate/app', imports: ['gate'], maxLines: 1_700, maxSeam: 0 },
 };
 
 /** What each layer inside the gate may import from. `gate` reads the variables when `authenticate()` has no options. */
