@@ -1,3 +1,4 @@
+import { NUMBER_OPTIONS } from '../core/number-options';
 import { PRESET_NAMES } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scopes';
 import type { ScopeOptions } from '../token/scopes';
@@ -48,8 +49,6 @@ const SCOPE_MAP = checked<Readonly<Record<string, string | readonly string[]>>>(
     return map;
   },
 );
-const DAY_MS = 86_400_000;
-const YEAR_SECONDS = 366 * 86_400;
 const HOST = plainText(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
 const CLAIM = plainText(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
 const SOURCE = url({
@@ -86,48 +85,18 @@ export const OF_GATE = {
     'embedded in dev, else off',
     orOff(SOURCE),
   ),
-  maxStalenessMs: given(
-    'TILLGATE_MAX_STALENESS_MS',
-    'option `maxStalenessMs`',
-    '60000',
-    wholeNumber('whole number of ms', 1, DAY_MS, '60000'),
-  ),
-  maxSilenceMs: given(
-    'TILLGATE_MAX_SILENCE_MS',
-    'option `maxSilenceMs`',
-    '900000',
-    wholeNumber('whole number of ms', 1, DAY_MS, '900000'),
-  ),
+  maxStalenessMs: limitedBy('TILLGATE_MAX_STALENESS_MS', 'maxStalenessMs'),
+  maxSilenceMs: limitedBy('TILLGATE_MAX_SILENCE_MS', 'maxSilenceMs'),
   onStale: given(
     'TILLGATE_ON_STALE',
     'option `onStale`: `reject` or `accept`',
     'reject',
     oneWord(['reject', 'accept'], 'reject'),
   ),
-  keysMaxAgeMs: given(
-    'TILLGATE_KEYS_MAX_AGE_MS',
-    'option `keysMaxAgeMs`',
-    '600000',
-    wholeNumber('whole number of ms', 1_000, DAY_MS, '600000'),
-  ),
-  keysStaleMs: given(
-    'TILLGATE_KEYS_STALE_MS',
-    'option `keysStaleMs`',
-    '3600000',
-    wholeNumber('whole number of ms', 0, 7 * DAY_MS, '3600000'),
-  ),
-  clockToleranceSeconds: given(
-    'TILLGATE_CLOCK_TOLERANCE_SECONDS',
-    'option `clockToleranceSeconds`',
-    '10',
-    wholeNumber('whole number of seconds', 0, 300, '10'),
-  ),
-  maxTokenAgeSeconds: given(
-    'TILLGATE_MAX_TOKEN_AGE_SECONDS',
-    'option `maxTokenAgeSeconds`',
-    '86400',
-    wholeNumber('whole number of seconds', 1, YEAR_SECONDS, '86400'),
-  ),
+  keysMaxAgeMs: limitedBy('TILLGATE_KEYS_MAX_AGE_MS', 'keysMaxAgeMs'),
+  keysStaleMs: limitedBy('TILLGATE_KEYS_STALE_MS', 'keysStaleMs'),
+  clockToleranceSeconds: limitedBy('TILLGATE_CLOCK_TOLERANCE_SECONDS', 'clockToleranceSeconds'),
+  maxTokenAgeSeconds: limitedBy('TILLGATE_MAX_TOKEN_AGE_SECONDS', 'maxTokenAgeSeconds'),
   allowHttp: given(
     'TILLGATE_ALLOW_HTTP',
     'lets an issuer, key set, source, introspection or token endpoint be http: on another host than loopback',
@@ -235,6 +204,13 @@ export const TABLE = {
 };
 
 export const VARIABLES: readonly Variable[] = Object.values(TABLE);
+
+/** The variable of an option that is a number. */
+function limitedBy(name: Variable['name'], limit: keyof typeof NUMBER_OPTIONS): Variable<number> {
+  const { unit, min, max, fallback } = NUMBER_OPTIONS[limit];
+  const text = String(fallback);
+  return given(name, `option \`${limit}\``, text, wholeNumber(`whole number of ${unit}`, min, max, text));
+}
 
 function given<Value>(
   name: Variable['name'],

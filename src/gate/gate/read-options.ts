@@ -1,5 +1,6 @@
+import { NUMBER_OPTIONS } from '../core/number-options';
 import { DEPENDENCIES, isList, option, readOptions, readStrings, refuseOption } from '../core/options';
-import type { TableOf, ValuesOf } from '../core/options';
+import type { Option, TableOf, ValuesOf } from '../core/options';
 import { PROBLEM_TYPES } from '../core/problem';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
@@ -33,7 +34,10 @@ export const KEY_SET = option('a JSON Web Key Set', (given) => {
 });
 
 const AUDIENCE = 'the aud of your API: a non-empty string, or an array of them';
-const unit = 'milliseconds';
+
+function limited(name: keyof typeof NUMBER_OPTIONS): Option<number> {
+  return option.number(NUMBER_OPTIONS[name], NUMBER_OPTIONS[name].fallback);
+}
 
 /** The options of one issuer. */
 export const ISSUER_OPTIONS = {
@@ -54,14 +58,14 @@ export const ISSUER_OPTIONS = {
     const fits = typeof given === 'string' || typeof (given as GenerationSource | null)?.reader === 'function';
     return fits ? (given as GenerationSource | string) : undefined;
   }),
-  maxStalenessMs: option.number({ unit, min: 1 }, 60_000),
-  maxSilenceMs: option.number({ unit, min: 1 }, 900_000),
+  maxStalenessMs: limited('maxStalenessMs'),
+  maxSilenceMs: limited('maxSilenceMs'),
   onStale: option.oneOf(['reject', 'accept'], 'reject'),
   opaque: OPAQUE_OPTION,
-  keysMaxAgeMs: option.number({ unit, min: 1_000 }, 600_000),
-  keysStaleMs: option.number({ unit, min: 0 }, 3_600_000),
-  clockToleranceSeconds: option.number({ unit: 'seconds', min: 0, max: 300 }, 10),
-  maxTokenAgeSeconds: option.number({ unit: 'seconds', min: 1 }, 86_400),
+  keysMaxAgeMs: limited('keysMaxAgeMs'),
+  keysStaleMs: limited('keysStaleMs'),
+  clockToleranceSeconds: limited('clockToleranceSeconds'),
+  maxTokenAgeSeconds: limited('maxTokenAgeSeconds'),
 } satisfies TableOf<IssuerOptions>;
 
 /** The options of a gate, without those of its issuers. */

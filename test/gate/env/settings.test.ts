@@ -141,7 +141,7 @@ describe('settings', () => {
       ],
       [
         { TILLGATE_MAX_STALENESS_MS: '1e4' },
-        'TILLGATE_MAX_STALENESS_MS: got "1e4", expected a whole number of ms from 1 to 86400000; for example TILLGATE_MAX_STALENESS_MS=60000',
+        'TILLGATE_MAX_STALENESS_MS: got "1e4", expected a whole number of milliseconds from 1 to 86400000; for example TILLGATE_MAX_STALENESS_MS=60000',
       ],
       [
         { TILLGATE_CLOCK_TOLERANCE_SECONDS: '-1' },
