@@ -1,5 +1,6 @@
 import { authenticate, reportOnly, requireScope } from '../../src/gate';
 import { contractCases, createTestIssuer } from '../../src/testing';
+import type { CaseClass } from '../../src/testing';
 import { RESPONSE_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
 import type { Plant } from './contract-mutants';
 import { failuresOf } from './failures-of';
@@ -138,7 +139,7 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
 };
 
 /** Runs the cases in order until one fails. */
-async function firstFailure(plant: Plant): Promise<readonly string[]> {
+async function firstFailure(plant: Plant, classes?: readonly CaseClass[]): Promise<readonly string[]> {
   const issuer = createTestIssuer();
   const cases = contractCases({
     app: assemble(plant(issuer)),
@@ -147,6 +148,7 @@ async function firstFailure(plant: Plant): Promise<readonly string[]> {
     depth: 'quick',
     strict: true,
     generations: true,
+    classes,
   });
   for (const { name, run } of cases) {
     try {
@@ -177,7 +179,7 @@ describe('contractCases()', () => {
   });
 
   it.each(Object.entries(FOUND))('notices when %s', async (bug, expected) => {
-    expect(await firstFailure(BUGS[bug] as Plant)).toEqual(expected);
+    expect(await firstFailure(BUGS[bug] as Plant, ['token', 'scope', 'document', 'routes'])).toEqual(expected);
   });
 
   it('is tested with every planted bug', () => {

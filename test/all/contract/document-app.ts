@@ -93,7 +93,7 @@ export function documentApp(
   source: object,
   issuer: TestIssuer | HttpTestIssuer,
   vocabulary: Vocabulary,
-  { fault, mount }: { readonly fault?: Fault | undefined; readonly mount: 'before all' | 'on each route' },
+  { fault }: { readonly fault?: Fault | undefined } = {},
 ): Express {
   const document = loadDocument(source);
   const operations = everyOperation(document, basePathOf(document)).filter(({ path }) => !path.includes('#'));
@@ -108,19 +108,14 @@ export function documentApp(
     const { method, path, access } = operation;
     const add = app[method.toLowerCase() as 'get'] as ((path: string, ...all: RequestHandler[]) => unknown) | undefined;
     if (!add || access === 'other' || access === 'elsewhere') continue;
-    const { swapped, isOpen } = {
-      swapped: isFaulty(operation) && fault?.kind === 'scopes swapped',
-      isOpen: isFaulty(operation) && fault?.kind === 'a guard removed',
-    };
-    const scopes = swapped ? [['swapped:scope']] : operation.security;
+    const isOpen = isFaulty(operation) && fault?.kind === 'a guard removed';
+    const scopes = isFaulty(operation) && fault?.kind === 'scopes swapped' ? [['swapped:scope']] : operation.security;
     const isGuarded = access === 'token';
-    const own = isGuarded ? [gate, ...(isOpen ? [] : [guard(operation, scopes)])] : [];
-    add.call(
-      app,
-      expressPath(path),
-      ...(isOpen && mount === 'on each route' ? [] : own),
-      responder(document, operation),
-    );
+    // Without scopes the gate is the only guard.
+    const needsScopes = operation.security.every((one) => one.length > 0);
+    const whenOpen = needsScopes ? [gate] : [];
+    const own = isGuarded ? (isOpen ? whenOpen : [gate, guard(operation, scopes)]) : [];
+    add.call(app, expressPath(path), ...own, responder(document, operation));
     if (!isFaulty(operation) || fault?.method === undefined) continue;
     const open = app[fault.method.toLowerCase() as 'delete'].bind(app) as (
       path: string,
