@@ -1,18 +1,20 @@
 /** What the kit does with a field of an OpenAPI document: `used`, `refused` by name, or why it has no bearing on authorization. */
 export type Treatment = 'used' | 'refused' | `no bearing: ${string}`;
 
+type Fields = Readonly<Record<string, Treatment>>;
+
 const TEXT = 'no bearing: text for people';
 const VALUES = 'no bearing: what a response may hold is judged by its schema';
 const RENDERING = 'no bearing: how a value looks in XML or in a page';
 const OTHERS = 'no bearing: requests that the API sends, not that it gets';
 
-const DESCRIBED = { description: TEXT, summary: TEXT } as const;
-const REFERENCE = { $ref: 'used', ...DESCRIBED } as const;
-const PARAMETER = {
+const DESCRIBED: Fields = { description: TEXT, summary: TEXT };
+const REFERENCE: Fields = { $ref: 'used', ...DESCRIBED };
+const PARAMETER: Fields = {
   ...{ description: TEXT, required: 'used', deprecated: TEXT, style: 'used', explode: 'used', schema: 'used' },
   ...{ example: 'used', examples: 'used', content: 'used' },
-} as const;
-const OPERATION_LISTS = {
+};
+const OPERATION_LISTS: Fields = {
   ...{
     get: 'used',
     put: 'used',
@@ -24,10 +26,10 @@ const OPERATION_LISTS = {
     trace: 'used',
   },
   ...{ query: 'used', additionalOperations: 'used' },
-} as const;
+};
 
 /** Every field of every object of OpenAPI 3.0, 3.1 and 3.2. */
-export const FIELDS: Readonly<Record<string, Readonly<Record<string, Treatment>>>> = {
+export const FIELDS: Readonly<Record<string, Fields>> = {
   OpenAPI: {
     ...{
       openapi: 'used',
