@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
-import { publishTo } from '../../support/publish-to';
+import { publishTo } from './publish-to';
 
 const [dataDir = '', port = '', url] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;

@@ -12,7 +12,7 @@ import { httpGenerations, memoryGenerations } from '../../../src/gate/generation
 import type { Jwks } from '../../../src/gate/token/keys/key-set';
 import { putKeyInto } from '../../support/data-dir-with-key';
 import { fakeTime, settle } from '../../support/fake-time';
-import { publishTo } from '../../support/publish-to';
+import { publishTo } from '../chaos/publish-to';
 import type { FakeTime } from '../../support/fake-time';
 import { dispatch, fetchFrom } from './dispatch';
 import type { Got, Sent } from './dispatch';

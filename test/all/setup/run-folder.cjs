@@ -34,13 +34,14 @@ function prepareRun() {
 
 function compileSources() {
   const childProcesses = ['test/all/auth-server/*-child.ts', 'test/all/fuzz/campaign.ts'];
-  compile(ROOT, COMPILED, [SOURCES, CHAOS, ...childProcesses]);
+  compile(ROOT, COMPILED, [SOURCES, ...CHAOS, ...childProcesses]);
 }
 
 const SOURCES = 'src/**/*.ts';
 
+const GATE_INTERNALS = 'test/support/gate-internals.ts';
 /** Scripts of the chaos run, which also runs versions of src beside each other. */
-const CHAOS = 'test/all/chaos/*-process.ts';
+const CHAOS = ['test/all/chaos/*-process.ts', 'test/all/chaos/publish-to.ts', GATE_INTERNALS];
 
 /** Compiles src of a git revision with the scripts of the chaos run of today, and returns the folder. */
 function compileRevision(revision) {
@@ -51,8 +52,9 @@ function compileRevision(revision) {
     ...{ cwd: ROOT, maxBuffer: 64 * 1024 * 1024 },
   });
   execFileSync('tar', ['-x', '-C', sources], { input: archive });
-  cpSync(join(ROOT, 'test/all/chaos'), join(sources, 'test/all/chaos'), { recursive: true });
-  compile(sources, join(COMPILED, 'revision'), [SOURCES, CHAOS]);
+  for (const path of ['test/all/chaos', GATE_INTERNALS])
+    cpSync(join(ROOT, path), join(sources, path), { recursive: true });
+  compile(sources, join(COMPILED, 'revision'), [SOURCES, ...CHAOS]);
   return join(COMPILED, 'revision');
 }
 
