@@ -2,6 +2,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually';
+import { fakeClock } from '../support/fake-clock';
 import { startPostgres } from '../support/postgres-server';
 import { startRedis } from '../support/redis-server';
 import { startTcpProxy } from '../support/tcp-proxy';
@@ -19,6 +20,8 @@ export interface Engine {
   readonly restore: () => Promise<void>;
   /** Promotes a replica that lags by this much and returns its port: wires must be laid to it. */
   readonly failOver?: (lagMs: number) => Promise<number>;
+  /** Sets the clock of the server. */
+  readonly setClock?: (aheadMs: number) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -84,7 +87,8 @@ async function redisEngine(env: Env = {}): Promise<Engine> {
 }
 
 async function postgresEngine(env: Env = {}): Promise<Engine> {
-  const server = await startPostgres({ env });
+  const clock = fakeClock();
+  const server = await startPostgres({ env: { ...clock.env, ...env } });
   let dump = '';
   const psql = (input: string): Promise<string> => server.tool('psql', ['-q', '-1', '-v', 'ON_ERROR_STOP=1'], input);
   return {
@@ -95,6 +99,10 @@ async function postgresEngine(env: Env = {}): Promise<Engine> {
     wipe: async () => void (await psql('TRUNCATE tillgate_generations')),
     save: async () => void (dump = await server.tool('pg_dump', ['--clean', '--if-exists'])),
     restore: async () => void (await psql(dump)),
-    stop: () => server.stop(),
+    setClock: (aheadMs) => clock.set(aheadMs),
+    async stop() {
+      await server.stop();
+      clock.remove();
+    },
   };
 }

@@ -49,6 +49,9 @@ interface Kind {
 const hasEngine = ({ engine }: Stand): boolean => engine !== undefined;
 /** Ms by which a clock steps: within the tolerance, which is what the documentation asks of clocks. */
 const STEP_MS = 1_500;
+/** Far beyond the tolerance: what the publisher and the engine stamp is not what a gate goes by. */
+const PUBLISHER_STEP_MS = 30_000;
+const ENGINE_STEP_MS = 2 * 86_400_000;
 
 const KINDS: Readonly<Record<string, Kind>> = {
   'kill a gate': { concerns: 'gate', run: ({ gate, restart }) => restart(gate) },
@@ -104,6 +107,22 @@ const KINDS: Readonly<Record<string, Kind>> = {
       gate.child?.send({ shiftMs: random() < 0.5 ? STEP_MS : -STEP_MS });
       await last();
       gate.child?.send({ shiftMs: 0 });
+    },
+  },
+  'step the clock of the publisher': {
+    isPossible: hasEngine,
+    async run({ tokenServer, random, last }) {
+      tokenServer.setClock(random() < 0.5 ? PUBLISHER_STEP_MS : -PUBLISHER_STEP_MS);
+      await last();
+      tokenServer.setClock(0);
+    },
+  },
+  'step the clock of the engine': {
+    isPossible: ({ engine }) => engine?.setClock !== undefined,
+    async run({ engine, random, last }) {
+      engine?.setClock?.(random() < 0.5 ? ENGINE_STEP_MS : -ENGINE_STEP_MS);
+      await last();
+      engine?.setClock?.(0);
     },
   },
   'burst of requests': { concerns: 'nothing', run: ({ burst }) => burst() },

@@ -44,7 +44,12 @@ export interface Stand {
   readonly gates: readonly Resource[];
   /** From the token server to the log; absent where the log is its own. */
   readonly publisherWire: TcpProxy | undefined;
-  readonly tokenServer: { readonly url: string; restart: () => Promise<void> };
+  readonly tokenServer: {
+    readonly url: string;
+    restart: () => Promise<void>;
+    /** Sets the clock of its publisher. */
+    readonly setClock: (aheadMs: number) => void;
+  };
   readonly restart: (gate: Resource) => Promise<void>;
   /** Starts one more gate, which knows nothing yet. */
   readonly addGate: (name: string) => Promise<Resource>;
@@ -106,6 +111,7 @@ export async function startStand({ source, gateCount, trusted, ledger, beside }:
         await tokenServer.kill();
         tokenServer = await startTokenServer();
       },
+      setClock: (shiftMs) => tokenServer.send({ shiftMs }),
     },
     async restart(gate) {
       const { child } = gate;

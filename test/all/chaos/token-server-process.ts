@@ -1,4 +1,5 @@
-/** The token server of the chaos run: `<data folder> <port> [URL of the log]`, on the same port after each restart. */
+/** The token server of the chaos run: `<data folder> <port> [URL of the log]`, on the same port after each restart.
+ * The parent process can set the clock of its publisher. */
 import { createServer } from 'node:http';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
@@ -6,12 +7,15 @@ import { publishTo } from './publish-to';
 
 const [dataDir = '', port = '', url] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
+let shiftMs = 0;
 const logger = { info() {}, warn() {}, error() {} };
 
 void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, logger }).then(
   async ({ handler, generations }) => {
-    if (url) await publishTo(generationsFromUrl(url, { logger }), generations, { logger });
+    if (url)
+      await publishTo(generationsFromUrl(url, { logger }), generations, { logger, clock: () => Date.now() + shiftMs });
     createServer(handler).listen(Number(port), '127.0.0.1', () => process.send?.({ port: Number(port) }));
   },
 );
+process.on('message', (message: { readonly shiftMs: number }) => void (shiftMs = message.shiftMs));
 process.on('disconnect', () => process.exit());
