@@ -76,13 +76,19 @@ export function environmentOf(
   { env, cwd }: Pick<CliIo, 'env' | 'cwd'>,
   { port, authPort }: CommandOptions,
 ): Environment {
-  const text = env['NODE_ENV'] === 'production' ? undefined : attempt(() => readFileSync(join(cwd, '.env'), 'utf8'));
+  const text = env['NODE_ENV'] === 'production' ? undefined : attempt(() => textOf(readFileSync(join(cwd, '.env'))));
   return {
     ...parseEnv(text ?? ''),
     ...env,
     ...(port !== undefined && { TILLGATE_PORT: port }),
     ...(authPort !== undefined && { TILLGATE_AUTH_PORT: authPort }),
   };
+}
+
+/** PowerShell writes files in UTF-16. */
+function textOf(bytes: Buffer): string {
+  const mark = bytes.subarray(0, 2).toString('hex');
+  return new TextDecoder(mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8').decode(bytes);
 }
 
 /** Writes each request, without query, headers and body: these may hold secrets. */

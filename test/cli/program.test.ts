@@ -179,6 +179,20 @@ describe('the variables of a command', () => {
     });
   });
 
+  it.each([
+    [
+      'UTF-16 with the low byte first, as PowerShell writes it',
+      (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le'),
+    ],
+    ['UTF-16 with the high byte first', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()],
+    ['UTF-8 with a byte order mark', (text: string) => Buffer.from(`\ufeff${text}`)],
+  ])('are read from an .env in %s', (_encoding, encode) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tillgate-env-'));
+    writeFileSync(join(folder, '.env'), encode('TILLGATE_PORT=7\nTILLGATE_HOST=h\n'));
+    expect(environmentOf({ cwd: folder, env: {} }, {})).toEqual({ TILLGATE_PORT: '7', TILLGATE_HOST: 'h' });
+    rmSync(folder, { recursive: true });
+  });
+
   it('are in no file in production', () => {
     const env = { NODE_ENV: 'production' };
     expect(environmentOf({ cwd, env }, {})).toEqual(env);

@@ -140,8 +140,10 @@ export function createConsole(options: ConsoleOptions): Console {
       const rest = log.observe(tokenServer);
       changes.update();
       return function serveConsole(req, res) {
-        if (/^\/console(?![^/?])/.test(req.url ?? '')) app(req, res);
-        else rest(req, res);
+        if (/^\/console(?![^/?])/.test(req.url ?? '')) return app(req, res);
+        // What a change is compared with: clients may have been registered without a request.
+        if (req.method !== 'GET') changes.update();
+        rest(req, res);
       };
     },
     async close() {
@@ -170,9 +172,13 @@ function timelines(list: () => readonly ConsoleClient[], clock: () => number) {
     for (const client of clients.values()) {
       const before = known?.get(client.client_id);
       if (before?.generation === client.generation) continue;
-      const cause = before ? causeOf(before, client) : known ? 'registered' : 'known when the console was opened';
-      const entry = { generation: client.generation, at: new Date(clock()).toISOString(), cause };
-      entries.set(client.client_id, [entry, ...(entries.get(client.client_id) ?? [])].slice(0, MAX_ENTRIES));
+      const { generation, created_at: at } = client;
+      const registered = { generation: Date.parse(at), at, cause: 'registered' };
+      const earlier = before ? (entries.get(client.client_id) ?? []) : [registered];
+      const cause = before ? causeOf(before, client) : 'changed before the console was opened';
+      const isChanged = before !== undefined || generation !== registered.generation;
+      const changed = { generation, at: new Date(before ? clock() : generation).toISOString(), cause };
+      entries.set(client.client_id, [...(isChanged ? [changed] : []), ...earlier].slice(0, MAX_ENTRIES));
     }
     for (const clientId of entries.keys()) if (!clients.has(clientId)) entries.delete(clientId);
     known = clients;

@@ -25,6 +25,8 @@ export interface ConsoleClient {
   readonly scope: string;
   readonly disabled: boolean;
   readonly generation: number;
+  /** ISO 8601. */
+  readonly created_at: string;
   readonly secrets: readonly { readonly id: string }[];
 }
 
