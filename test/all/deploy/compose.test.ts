@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { load } from 'js-yaml';
 import { LIMITS } from '../../../src/app/server';
 import { authenticateOptions, readSettings } from '../../../src/gate/env/settings';
@@ -52,6 +52,12 @@ describe('deploy/compose.yaml', () => {
     const given = [...read('Dockerfile.dockerignore').matchAll(/^!(.*)$/gm)].map(([, name = '']) => name);
     expect([...sources, ...given].filter((name) => !existsSync(join(root, name)))).toEqual([]);
     expect(sources.filter((name) => !given.includes(name.split('/')[0] ?? ''))).toEqual([]);
+  });
+
+  it('starts what the build makes of a source', () => {
+    const [, started = ''] = /^CMD \["(.*)"\]$/m.exec(read('Dockerfile')) ?? [];
+    expect(existsSync(join(FOLDER, '..', started.replace('/dist/', '/').replace(/js$/, 'ts')))).toBe(true);
+    expect(read('Dockerfile')).toContain(`COPY --from=build /src/${dirname(started)} ${dirname(started)}\n`);
   });
 
   it('configures the API as it is started in production', () => {
