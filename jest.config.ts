@@ -2,7 +2,7 @@
 import type { Config } from 'jest';
 
 /** Suites about what a process has once: its metrics. */
-const ALONE = ['test/gate/express/telemetry.test.ts', 'test/app/server.test.ts'];
+const ALONE = ['test/gate/opentelemetry/observe.test.ts', 'test/app/server.test.ts'];
 
 /** `npm test`, and `npx jest test/gate/express/guard.test.ts`: what needs no network, no child process and no waiting. */
 const config: Config = {

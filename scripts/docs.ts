@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';
 import type { Option as OptionRow } from '../src/gate/core/options';
-import { METRIC_ROWS } from '../src/gate/core/metrics';
+import { METRIC_ROWS } from '../src/gate/opentelemetry/metrics';
 import { REASONS } from '../src/gate/core/reasons';
 import { OPAQUE_INVALID_TOKEN } from '../src/gate/core/reasons';
 import type { ReasonRow } from '../src/gate/core/reasons';

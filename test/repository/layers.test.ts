@@ -29,6 +29,7 @@ const GATE_LAYERS: Readonly<Record<string, readonly string[]>> = {
   env: ['core', 'token'],
   generation: ['core', 'token'],
   possession: ['core', 'token', 'generation'],
+  opentelemetry: ['core', 'gate'],
   gate: ['core', 'env', 'token', 'generation'],
   express: ['core', 'token', 'generation', 'gate'],
   'index.ts': ['core', 'token', 'gate', 'express'],
@@ -47,6 +48,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   helmet: ['app', 'cli/auth-server'],
   'express-rate-limit': ['app', 'cli/auth-server'],
   commander: ['cli'],
+  '@opentelemetry/api': ['gate/opentelemetry'],
   jest: [],
   '@jest/globals': [],
   supertest: [],
@@ -180,6 +182,11 @@ describe('the house', () => {
     expect(files.filter((file) => roomOf(file) !== 'cli' && hasImportCall(file))).toEqual([]);
   });
 
+  it('keep no state of the process in core: nothing at the top of its files changes, or holds what it is given', () => {
+    const states = files.filter((file) => file.startsWith('gate/core/')).flatMap(statesOf);
+    expect(states).toEqual([]);
+  });
+
   it('exports by name only', () => {
     const withDefault = files.filter((file) => /^export default/m.test(readFileSync(join(SRC, file), 'utf8')));
     expect(withDefault).toEqual([]);
@@ -255,6 +262,25 @@ function hasImportCall(file: string): boolean {
     (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) ||
     ts.forEachChild(node, (child) => isImportCall(child) || undefined) === true;
   return /\bimport\s*\(/.test(text) && isImportCall(ts.createSourceFile(file, text, ts.ScriptTarget.Latest));
+}
+
+/** Variables at the top of a file that can be assigned, and collections; a weak one holds nothing. */
+function statesOf(file: string): string[] {
+  const source = ts.createSourceFile(file, readFileSync(join(SRC, file), 'utf8'), ts.ScriptTarget.Latest, true);
+  const declared = source.statements.filter(ts.isVariableStatement).flatMap(({ declarationList }) => {
+    const isConst = (declarationList.flags & ts.NodeFlags.Const) !== 0;
+    // A function that a class hands to its file in a static block is no state.
+    const isFriend = ({ type }: ts.VariableDeclaration): boolean => type !== undefined && ts.isFunctionTypeNode(type);
+    return declarationList.declarations.filter((one) => (isConst ? isCollection(one.initializer) : !isFriend(one)));
+  });
+  const writes = /\bglobalThis\b/.test(source.text) ? [`${file}: globalThis`] : [];
+  return [...writes, ...declared.map(({ name }) => `${file}: ${name.getText()}`)];
+}
+
+function isCollection(initializer: ts.Expression | undefined): boolean {
+  return (
+    initializer !== undefined && ts.isNewExpression(initializer) && !/^Weak/.test(initializer.expression.getText())
+  );
 }
 
 function resolveInternal({ from, specifier }: Import): { from: string; to: string } {

@@ -8,6 +8,7 @@ const require = createRequire(import.meta.url);
 export async function mount(app, context) {
   const { metrics } = require('@opentelemetry/api');
   const sdk = require('@opentelemetry/sdk-metrics');
+  const { observe } = require('tillgate/opentelemetry');
   const exporter = new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.DELTA);
   const reader = new sdk.PeriodicExportingMetricReader({
     exporter,
@@ -16,5 +17,6 @@ export async function mount(app, context) {
   });
   metrics.setGlobalMeterProvider(new sdk.MeterProvider({ readers: [reader] }));
   setInterval(() => exporter.reset(), 1_000).unref();
+  observe();
   await mountGate(app, context);
 }

@@ -34,7 +34,6 @@ const MAJORS: Readonly<Record<string, readonly number[]>> = {
   jsonwebtoken: [9],
   pg: [8],
   pino: [10],
-  'prom-client': [15],
   'rate-limit-redis': [6],
   redis: [5, 6],
   'swagger-ui-express': [5],

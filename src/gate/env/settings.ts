@@ -45,7 +45,6 @@ interface Computed {
   readonly opaque: OpaqueOptions | undefined;
   /** URL of the source; `undefined`: generations are learned from tokens only. */
   readonly generationSource: string | undefined;
-  readonly adminPort: number | undefined;
   /** `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   /** `undefined`: no limit. */
@@ -91,7 +90,6 @@ function withDefaults(complete: Values, production: boolean): Settings {
     issuer: values.issuer ?? values.authUrl,
     audience: values.audience ?? baseUrl,
     generationSource: values.generationSource || undefined,
-    adminPort: values.adminPort === false ? undefined : values.adminPort,
     rateLimit: values.rateLimit || undefined,
     tokenRateLimit: values.tokenRateLimit || undefined,
     production,
@@ -201,13 +199,12 @@ function incomplete(isSet: (key: Key) => boolean): string[] {
 }
 
 /** Port 0 takes any free port, so it may be used twice. */
-function sharedPorts({ port, authPort, adminPort }: Partial<Values>, external: boolean): string[] {
+function sharedPorts({ port, authPort }: Partial<Values>, external: boolean): string[] {
   const taken = new Map<number, string>();
   const problems: string[] = [];
   const claims = [
     ['TILLGATE_PORT', port],
     ['TILLGATE_AUTH_PORT', external ? undefined : authPort],
-    ['TILLGATE_ADMIN_PORT', adminPort],
   ] as const;
   for (const [name, number] of claims) {
     if (!number) continue;

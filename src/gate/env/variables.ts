@@ -160,12 +160,6 @@ export const TABLE = {
     '.tillgate',
     plainText(/^[^\0]+$/, 'a directory', '.tillgate'),
   ),
-  adminPort: derived(
-    'TILLGATE_ADMIN_PORT',
-    '/metrics (Prometheus), /livez and /readyz on a port of their own',
-    'off',
-    orOff(port('9090')),
-  ),
   adminToken: derived(
     'TILLGATE_ADMIN_TOKEN',
     'bearer token that /clients and /generations of the token server ask for; sent to the origin of TILLGATE_AUTH_URL only',

@@ -5,7 +5,6 @@ import type { GateStatus } from '../core/gate-status';
 import { errorText } from '../core/logger';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
-import { traceIds } from '../core/telemetry';
 import { HeldCallers } from '../gate/held';
 import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions } from '../gate/options';
@@ -152,7 +151,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   }
 
   function remember(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): RequestState {
-    const state = openState(req, requestGate, auth, timing !== undefined);
+    const state = openState(req, requestGate, auth);
     req.auth = auth;
     if (auth) advisor.isDone = true;
     if (timing || onDecision) {
@@ -177,7 +176,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
       const { auth } = await decide(req, addressOf, timing);
       return remember(req, auth, timing).auth;
     } catch (error) {
-      openState(req, requestGate, undefined, false, error instanceof AuthError ? error : undefined);
+      openState(req, requestGate, undefined, error instanceof AuthError ? error : undefined);
       if (!(error instanceof AuthError)) {
         logUndecided(error);
         throw error;
@@ -188,13 +187,13 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   }
 
   function logUndecided(error: unknown): void {
-    logger.error({ error: errorText(error), ...traceIds() }, 'a request could not be decided');
+    logger.error({ error: errorText(error) }, 'a request could not be decided');
   }
 
   function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next, timing: Timing | undefined): void {
     const refusal = error instanceof AuthError ? error : undefined;
     // The app may go on: then what an earlier gate has accepted is not enough for a guard.
-    if (refusals === 'next') openState(req, requestGate, undefined, false, refusal);
+    if (refusals === 'next') openState(req, requestGate, undefined, refusal);
     if (!(error instanceof AuthError)) {
       logUndecided(error);
       return refusals === 'next' ? next(error) : sendInternalError(req, res);

@@ -4,7 +4,6 @@ import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
 import type { Auth } from '../gate/options';
-import { guardDecided } from './recorder';
 import { letTryGuard } from './report-only';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
@@ -157,7 +156,6 @@ export function makeGuard(name: string, requirement: GuardRequirement, check: Gu
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
     const conclude = (failure: GuardFailure | undefined): void => {
-      if (state.isMeasured) guardDecided(req, name, failure === undefined, scopes);
       if (failure) return failure.result.gate.refuse(req, res, failure.refusal, next, failure.result.auth);
       for (const result of resultsOf(state)) result.allowed = true;
       next();

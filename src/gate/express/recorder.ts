@@ -1,7 +1,5 @@
 import { notify } from '../core/callbacks';
 import { decisionChannel } from '../core/channels';
-import { REASONS } from '../core/reasons';
-import { isObserved, annotate, count, record, traceIds } from '../core/telemetry';
 import type { Decision } from '../gate/options';
 import type { GateSettings } from '../gate/read-options';
 import { headerOf } from '../token/bearer';
@@ -17,18 +15,17 @@ export interface Timing {
 
 /** Starts to measure one request; `undefined` without a collector. */
 export function startTiming(): Timing | undefined {
-  const isAwaited = isObserved() || decisionChannel.hasSubscribers;
-  return isAwaited ? { startedMs: performance.now(), cache: 'none' } : undefined;
+  return decisionChannel.hasSubscribers ? { startedMs: performance.now(), cache: 'none' } : undefined;
 }
 
 /** What was decided, without the facts of the request, which cost as much as the rest and are often not needed. */
 export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' | 'auth'>;
 
 /**
- * Takes every decision of a gate and of its guards: log, metrics, the span of the request and `onDecision` are made from
- * one record, so that they cannot disagree.
+ * Takes every decision of a gate and of its guards: the log, `onDecision` and the channel are given one record, so that they
+ * cannot disagree.
  */
-export function decisionRecorder({ onDecision, challenges, ...settings }: GateSettings): {
+export function decisionRecorder({ onDecision, ...settings }: GateSettings): {
   readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing) => void;
   readonly close: () => void;
 } {
@@ -37,8 +34,6 @@ export function decisionRecorder({ onDecision, challenges, ...settings }: GateSe
   let hasWarned = false;
 
   function decided(req: GateRequest, verdict: Verdict, timing?: Timing): void {
-    const isMeasured = isObserved();
-    if (isMeasured) observe(req, verdict, timing);
     const { reason, status, error, auth } = verdict;
     const isLogged = reason !== undefined && status !== undefined;
     const isPublished = decisionChannel.hasSubscribers;
@@ -48,7 +43,7 @@ export function decisionRecorder({ onDecision, challenges, ...settings }: GateSe
     if (isLogged) {
       if (reason === 'missing_token' && isPreflight(req)) warnOfPreflight(req);
       const detail = error?.privateDetail;
-      log.refused({ reason, status, issuer, clientId, ...facts, detail, ...(isMeasured && traceIds()) });
+      log.refused({ reason, status, issuer, clientId, ...facts, detail });
     }
     if (!onDecision && !isPublished) return;
     const route = declaredRoute(req);
@@ -73,28 +68,6 @@ export function decisionRecorder({ onDecision, challenges, ...settings }: GateSe
     logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
   }
 
-  function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined): void {
-    const { reason, status, auth, error } = verdict;
-    const outcome = status === 503 ? 'unavailable' : verdict.outcome;
-    if (timing) {
-      const seconds = (performance.now() - timing.startedMs) / 1000;
-      record('tillgate.authentication.duration', seconds, outcome, timing.cache);
-    }
-    count('tillgate.decisions', outcome, reason, status, declaredRoute(req));
-    if (reason === 'unknown_key') count('tillgate.keys.unknown');
-    const isProof = reason === undefined ? auth !== undefined : REASONS[reason].about === 'proof';
-    if (challenges.length > 0 && isProof && headerOf(req, 'dpop') !== undefined)
-      count('tillgate.dpop.proofs', reason ?? 'accepted');
-    annotate((add) => {
-      add('tillgate.outcome', outcome);
-      add('tillgate.reason', reason);
-      add('tillgate.issuer', (auth ?? error?.client)?.issuer);
-      add('tillgate.generation', auth?.generation);
-      add('tillgate.token.cache', timing?.cache);
-      if (status === 503) add('error.type', reason);
-    });
-  }
-
   /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
   function report(req: GateRequest, decision: Decision): void {
     notify(
@@ -116,12 +89,6 @@ const PREFLIGHT_REFUSED =
 function isPreflight(req: GateRequest): boolean {
   if (req.method !== 'OPTIONS') return false;
   return headerOf(req, 'origin') !== undefined && headerOf(req, 'access-control-request-method') !== undefined;
-}
-
-/** Records what one guard decided about a measured request. */
-export function guardDecided(req: GateRequest, guard: string, isAllowed: boolean, scopes: readonly string[]): void {
-  count('tillgate.authorization.attempts', guard, isAllowed ? 'allowed' : 'refused', declaredRoute(req));
-  if (scopes.length > 0) annotate((add) => add('tillgate.scopes.required', scopes));
 }
 
 /** The request is not enumerable: its headers have the token, and a decision is made to be logged. */

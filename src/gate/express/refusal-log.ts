@@ -16,8 +16,6 @@ interface LoggedRefusal {
   /** In a report: the status of the response, and what would settle the difference. */
   readonly responded?: number;
   readonly advice?: string;
-  readonly trace_id?: string;
-  readonly span_id?: string;
 }
 
 const PERIOD_MS = 60_000;

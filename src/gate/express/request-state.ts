@@ -76,8 +76,6 @@ export interface RequestState {
   readonly refusal: AuthError | undefined;
   /** `undefined` for a request without a token that an optional gate accepted. */
   readonly auth: Auth | undefined;
-  /** Whether somebody collects what guards decide. */
-  readonly isMeasured: boolean;
   /** Whether a guard has allowed the request. */
   allowed: boolean;
   /** The strictest setting of all gates before this point. */
@@ -94,12 +92,11 @@ export function openState(
   req: GateRequest,
   gate: RequestState['gate'],
   auth: Auth | undefined,
-  isMeasured: boolean,
   refusal?: AuthError,
 ): RequestState {
   const last = states.get(req);
   const earlier = last ? [...last.earlier, last].filter((one) => one.gate !== gate) : NONE;
-  const state = { gate, earlier, auth, refusal, isMeasured, allowed: false, unguarded: gate.unguarded };
+  const state = { gate, earlier, auth, refusal, allowed: false, unguarded: gate.unguarded };
   states.set(req, state);
   return state;
 }

@@ -1,6 +1,5 @@
 import { ServerResponse } from 'node:http';
-import { count } from '../core/telemetry';
-import { declaredRoute, routeOf, stateOf } from './request-state';
+import { routeOf, stateOf } from './request-state';
 import type { GateRequest, RequestState } from './request-state';
 import { sendInternalError } from './respond';
 
@@ -55,7 +54,6 @@ function warnFinished(this: ServerResponse): void {
   const req: GateRequest = this.req;
   const state = stateOf(req) as RequestState;
   if (state.allowed || !isSuccess(req, this, this.statusCode)) return;
-  count('tillgate.responses.unguarded', declaredRoute(req));
   warnOnce(req, state);
 }
 
@@ -130,7 +128,6 @@ function replaceUnguarded(res: ServerResponse, name: keyof Writers, args: unknow
 function replaceResponse(res: ServerResponse): void {
   const req = res.req as GateRequest;
   phases.set(res, 'replaced');
-  count('tillgate.responses.unguarded', declaredRoute(req));
   // The methods of its class: those that middleware put over them may change this response, or send it too late.
   Object.assign(res, pick(Object.getPrototypeOf(res) as Writers));
   const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';

@@ -1,7 +1,7 @@
 import { ask } from '../core/callbacks';
-import { measure, record } from '../core/telemetry';
+import { ActivityPublisher } from '../core/channels';
 import { openReader } from '../generation/log';
-import type { GenerationSource } from '../generation/log';
+import type { Batch, GenerationSource } from '../generation/log';
 import { generationsFromUrl } from '../generation/from-url';
 import { Follower } from '../generation/follower';
 import { keyFetcher } from '../token/keys/fetch-keys';
@@ -33,6 +33,8 @@ export interface IssuerContext {
   readonly policy: ClaimsPolicy;
   /** Absent where the generation check is switched off. */
   readonly generations: Follower | undefined;
+  /** Stops following keys and generations. */
+  readonly close: () => Promise<void>;
 }
 
 const FETCH_TIMEOUT_MS = 5_000;
@@ -46,7 +48,8 @@ export function openIssuer(
 ): IssuerContext {
   const { issuer, algorithms, preset, scopes } = settings;
   const keys = openKeys(settings, dependencies);
-  const generations = openGenerations(settings, dependencies);
+  const activity = new ActivityPublisher('generations', issuer, () => (generations as Follower).status());
+  const generations = openGenerations(settings, activity, dependencies);
   const { clock } = dependencies;
   const verifier = new TokenVerifier({ rules: settings, algorithms, keys, signatures, clock });
   const policy = {
@@ -54,7 +57,13 @@ export function openIssuer(
     readScopes: scopeReader(preset.scopeClaims, scopes),
     clientIdClaims: preset.clientIdClaims,
   };
-  return { issuer, keys, verifier, policy, generations };
+  if (generations) activity.publish('opened');
+  const close = async (): Promise<void> => {
+    keys.close();
+    if (generations) activity.publish('closed');
+    await generations?.close();
+  };
+  return { issuer, keys, verifier, policy, generations, close };
 }
 
 /** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */
@@ -63,12 +72,24 @@ function openKeys(settings: IssuerSettings, dependencies: GateDependencies): Key
   const fetcher = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
   const { keyStore: store } = settings;
   const kept = store && keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });
-  const fetchKeys = (signal: AbortSignal) =>
-    measure('tillgate.keys.fetch.duration', settings.issuer, () => fetcher.fetch(signal));
-  return remoteKeys({ ...dependencies, ...settings, fetchKeys, kept, timeoutMs: FETCH_TIMEOUT_MS });
+  const activity = new ActivityPublisher('keys', settings.issuer, () => keys.status());
+  const fetchKeys = (signal: AbortSignal) => activity.during(() => fetcher.fetch(signal));
+  const keys = remoteKeys({ ...dependencies, ...settings, fetchKeys, kept, timeoutMs: FETCH_TIMEOUT_MS });
+  activity.publish('opened');
+  return {
+    ...keys,
+    close() {
+      keys.close();
+      activity.publish('closed');
+    },
+  };
 }
 
-function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): Follower | undefined {
+function openGenerations(
+  settings: IssuerSettings,
+  activity: ActivityPublisher<'generations'>,
+  dependencies: GateDependencies,
+): Follower | undefined {
   const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs } = settings;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
@@ -87,14 +108,18 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
     // An issue time does not prove that the credential has changed: floors then come from a source only.
     learn: claim !== 'iat',
-    source: source && measuredSource(source, issuer, dependencies),
+    source: source && publishedReads(source, activity, dependencies),
     ownsSource,
     skewMs: clockToleranceMs,
   });
 }
 
-/** The same source with measurements: of its reads, and of how late changes arrive after the first complete read. */
-function measuredSource(source: GenerationSource, issuer: string, { clock }: GateDependencies): GenerationSource {
+/** The same source. Publishes its reads, and how late changes arrive after the first complete read. */
+function publishedReads(
+  source: GenerationSource,
+  activity: ActivityPublisher<'generations'>,
+  { clock }: GateDependencies,
+): GenerationSource {
   const { mark } = source;
   return {
     mark,
@@ -103,12 +128,12 @@ function measuredSource(source: GenerationSource, issuer: string, { clock }: Gat
       let isAtEnd = false;
       return {
         async next(waitMs) {
-          const batch = await measure('tillgate.generations.read.duration', issuer, async () => reader.next(waitMs));
-          const nowMs = clock();
-          for (const [, generation] of isAtEnd ? batch.changes : []) {
-            const lateMs = nowMs - generation;
-            if (lateMs < MAX_LATE_MS) record('tillgate.generations.propagation', Math.max(0, lateMs) / 1000, issuer);
-          }
+          const lateMs = ({ changes }: Batch): number[] => {
+            if (!isAtEnd) return [];
+            const late = changes.map(([, generation]) => clock() - generation);
+            return late.filter((ms) => ms < MAX_LATE_MS).map((ms) => Math.max(0, ms));
+          };
+          const batch = await activity.during(async () => reader.next(waitMs), lateMs);
           isAtEnd ||= batch.end;
           return batch;
         },

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock';
-import { measure } from '../core/telemetry';
+import { ActivityPublisher } from '../core/channels';
 import { clientUnit } from '../token/fair-queue';
 import type { Caller } from '../token/fair-queue';
 import { introspectedClaimsCheck, introspectionEndpoint } from '../token/introspection/endpoint';
@@ -21,6 +21,7 @@ export class OpaqueVerifier implements Verifier {
   readonly #clock: Clock;
   readonly #context: IssuerContext;
   readonly #introspector: ReturnType<typeof introspector<TrustedToken>>;
+  readonly #activity: ActivityPublisher<'introspection'>;
 
   constructor(
     context: IssuerContext,
@@ -41,14 +42,16 @@ export class OpaqueVerifier implements Verifier {
     const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
     this.#clock = dependencies.clock;
     this.#context = context;
+    this.#activity = new ActivityPublisher('introspection', issuer, () => ({ waiting: this.#introspector.waiting() }));
     this.#introspector = introspector({
       ...dependencies,
       issuer,
       cacheMs: opaque.cacheMs,
-      askAbout: (token, signal) => measure('tillgate.introspection.duration', issuer, () => ask(token, signal)),
+      askAbout: (token, signal) => this.#activity.during(() => ask(token, signal)),
       trust: (claims) => new TrustedToken(context, policy, claims),
       clientOf: ({ client_id: id }) => (typeof id === 'string' ? clientUnit(issuer, id) : undefined),
     });
+    this.#activity.publish('opened');
   }
 
   known(token: string): Auth | undefined {
@@ -67,13 +70,9 @@ export class OpaqueVerifier implements Verifier {
     return true;
   }
 
-  /** Tokens whose response is pending. */
-  waiting(): number {
-    return this.#introspector.waiting();
-  }
-
   /** Ends the open calls. */
   close(): void {
     this.#introspector.close();
+    this.#activity.publish('closed');
   }
 }

@@ -1,7 +1,5 @@
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
-import type { MetricOf } from '../core/metrics';
-import { addGauges } from '../core/telemetry';
 import { authenticateOptions, readSettings } from '../env/settings';
 import type { Caller } from '../token/fair-queue';
 import { isJwsShaped } from '../token/jws';
@@ -25,7 +23,6 @@ export class GateVerifier {
   readonly #jwts: JwtVerifier;
   /** Absent where opaque tokens are refused. */
   readonly #opaque: OpaqueVerifier | undefined;
-  readonly #endGauges: () => void;
 
   constructor(settings: GateSettings) {
     const signatures = new SignatureVerifier();
@@ -37,7 +34,6 @@ export class GateVerifier {
     [this.#opaque] = settings.issuers.flatMap((issuer, index) => {
       return issuer.opaque ? [new OpaqueVerifier(contexts[index]!, issuer, issuer.opaque, settings)] : [];
     });
-    this.#endGauges = addGauges(this.#readGauges);
   }
 
   /** {@inheritDoc Verifier.known} */
@@ -107,33 +103,10 @@ export class GateVerifier {
     return { ready: issuers.every(isReady), issuers };
   }
 
-  readonly #readGauges = () => this.#gauges();
-
-  *#gauges(): Generator<ReturnType<typeof gauge>> {
-    const asked = this.settings.issuers.find(({ opaque }) => opaque)?.issuer;
-    if (this.#opaque && asked) yield gauge('tillgate.introspection.waiting', asked, this.#opaque.waiting());
-    for (const { issuer, keys, generations } of this.#issuers) {
-      const { keys: count, ageMs } = keys.status();
-      yield gauge('tillgate.keys.count', issuer, count);
-      if (ageMs !== undefined) yield gauge('tillgate.keys.age', issuer, ageMs / 1000);
-      if (!generations) continue;
-      const { floors, ageMs: stalenessMs, silentMs } = generations.status();
-      yield gauge('tillgate.generations.floors', issuer, floors);
-      if (stalenessMs !== undefined) yield gauge('tillgate.generations.staleness', issuer, stalenessMs / 1000);
-      if (silentMs !== undefined) yield gauge('tillgate.generations.silence', issuer, silentMs / 1000);
-    }
-  }
-
   async close(): Promise<void> {
-    this.#endGauges();
-    for (const { keys } of this.#issuers) keys.close();
     this.#opaque?.close();
-    for (const { generations } of this.#issuers) await generations?.close();
+    await Promise.all(this.#issuers.map((context) => context.close()));
   }
-}
-
-function gauge(name: MetricOf<'gauge'>, issuer: string, value: number) {
-  return { name, value, attributes: { 'tillgate.issuer': issuer } };
 }
 
 function isReady({ keys, generations }: IssuerStatus): boolean {

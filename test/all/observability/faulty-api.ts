@@ -1,5 +1,8 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import express from 'express';
 import { systemSchedule } from '../../../src/gate/core/clock';
 import { logHandler } from '../../../src/gate/generation/http/handler';
@@ -8,7 +11,9 @@ import { AUDIENCE, token } from '../../support/issuer';
 import type { Members } from '../../support/issuer';
 import { keyServer } from '../../support/key-server';
 import { jwks, newKey, testKey } from '../../support/keys';
+import { ROOT } from '../../repository/docs/blocks';
 import { startTillgate } from '../setup/tillgate';
+import { COMPILED } from '../support/compiled';
 import { eventually } from '../support/eventually';
 
 /** `tillgate serve` with an issuer and a log of generations that a test can break. */
@@ -30,8 +35,19 @@ type Traffic = 'good' | 'forged' | 'wrong' | 'superseded';
 export const KEYS_MAX_AGE_MS = 1_000;
 export const MAX_STALENESS_MS = 4_000;
 
-/** Starts it with `/metrics` on a port of 127.0.0.1. */
-export async function startFaultyApi(adminPort: number): Promise<FaultyApi> {
+/** The recipe of docs/operations.md with another port, as a file in a folder that finds the packages. */
+async function telemetry(port: number): Promise<string> {
+  const page = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+  const [recipe = ''] = /^\/\/ telemetry\.mjs[^]*?(?=^```)/m.exec(page) ?? [];
+  expect(recipe).toContain('port: 9464');
+  const entry = pathToFileURL(join(COMPILED, 'src/gate/opentelemetry/index.js')).href;
+  const path = join(COMPILED, `telemetry-${port}.mjs`);
+  await writeFile(path, recipe.replace('9464', `${port}`).replace('tillgate/opentelemetry', entry));
+  return path;
+}
+
+/** Starts it with the recipe for Prometheus, which serves `/metrics` on a port of 127.0.0.1. */
+export async function startFaultyApi(metricsPort: number): Promise<FaultyApi> {
   const issuer = await keyServer(testKey());
   issuer.responses.set('/jwks', (res) => {
     res.setHeader('Content-Type', 'application/json').end(JSON.stringify(jwks(testKey())));
@@ -43,16 +59,19 @@ export async function startFaultyApi(adminPort: number): Promise<FaultyApi> {
   const source = createServer(express().use('/generations', handler));
   await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
   const { port: sourcePort } = source.address() as AddressInfo;
-  const tillgate = await startTillgate<{ readonly listening: string }>('serve', {
-    TILLGATE_PORT: '0',
-    TILLGATE_ADMIN_PORT: `${adminPort}`,
-    TILLGATE_AUTH_URL: issuer.origin,
-    TILLGATE_AUDIENCE: AUDIENCE,
-    TILLGATE_GENERATIONS: `http://127.0.0.1:${sourcePort}`,
-    TILLGATE_MAX_STALENESS_MS: `${MAX_STALENESS_MS}`,
-    TILLGATE_KEYS_MAX_AGE_MS: `${KEYS_MAX_AGE_MS}`,
-    TILLGATE_KEYS_STALE_MS: '0',
-  });
+  const tillgate = await startTillgate<{ readonly listening: string }>(
+    'serve',
+    {
+      TILLGATE_PORT: '0',
+      TILLGATE_AUTH_URL: issuer.origin,
+      TILLGATE_AUDIENCE: AUDIENCE,
+      TILLGATE_GENERATIONS: `http://127.0.0.1:${sourcePort}`,
+      TILLGATE_MAX_STALENESS_MS: `${MAX_STALENESS_MS}`,
+      TILLGATE_KEYS_MAX_AGE_MS: `${KEYS_MAX_AGE_MS}`,
+      TILLGATE_KEYS_STALE_MS: '0',
+    },
+    ['--import', await telemetry(metricsPort)],
+  );
 
   const nowSeconds = Math.floor(Date.now() / 1000);
   const generation = Date.now() - 60_000;

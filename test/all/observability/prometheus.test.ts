@@ -90,5 +90,5 @@ it('has series for each query of the dashboard, except for what this API does no
     const { result } = await prometheus.get<{ readonly result: object[] }>('query', { query: expr });
     if (result.length === 0) empty.push(title);
   }
-  expect([...new Set(empty)]).toEqual(['Refused by guards, and unguarded', 'Introspection', 'DPoP proofs']);
+  expect([...new Set(empty)]).toEqual(['Refused by route', 'Introspection', 'DPoP proofs']);
 });

@@ -42,6 +42,7 @@ const ENTRIES = [
   ['tillgate', HEAVY],
   ['@tillgate/app', ['commander', 'jose', 'jwks-rsa', 'jsonwebtoken', 'redis', 'ioredis', 'pg']],
   ['tillgate/env', HEAVY],
+  ['tillgate/opentelemetry', HEAVY],
   ['tillgate/generations', HEAVY],
   ['@tillgate/cli', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
   ['@tillgate/testing', HEAVY],

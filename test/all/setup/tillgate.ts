@@ -27,13 +27,15 @@ export interface RunningTillgate<Report> {
  * Runs `tillgate <command> --json` from the sources in a process of its own, and waits for what it prints.
  *
  * @param variables - `TILLGATE_*` variables; none is inherited
+ * @param flags - of Node
  * @throws Error with its log, when it ends before that
  */
 export async function startTillgate<Report>(
   command: 'serve' | 'dev',
   variables: Readonly<Record<`TILLGATE_${string}`, string>>,
+  flags: readonly string[] = [],
 ): Promise<RunningTillgate<Report>> {
-  const args = [join(COMPILED, 'src/cli/main.js'), command, '--json'];
+  const args = [...flags, join(COMPILED, 'src/cli/main.js'), command, '--json'];
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...withoutTillgate(process.env), ...variables },

@@ -29,7 +29,6 @@ describe('settings', () => {
         maxTokenAgeSeconds: 86_400,
         authPort: 4000,
         dataDir: '.tillgate',
-        adminPort: undefined,
         adminToken: undefined,
         rateLimit: { limit: 6000, windowMs: 60_000 },
         tokenRateLimit: { limit: 60, windowMs: 60_000 },
@@ -86,9 +85,6 @@ describe('settings', () => {
       [{ TILLGATE_GENERATIONS: 'http://127.0.0.1:4000' }, { generationSource: 'http://127.0.0.1:4000' }],
       [{ TILLGATE_GENERATIONS: 'redis://:pass@cache:6379/0' }, { generationSource: 'redis://:pass@cache:6379/0' }],
       [{ TILLGATE_GENERATIONS: 'postgres://u@db/x?ssl=1' }, { generationSource: 'postgres://u@db/x?ssl=1' }],
-      [{ TILLGATE_ADMIN_PORT: '9090' }, { adminPort: 9090 }],
-      [{ TILLGATE_ADMIN_PORT: '0' }, { adminPort: 0 }],
-      [{ TILLGATE_ADMIN_PORT: 'off' }, { adminPort: undefined }],
       [{ TILLGATE_KEYS_STALE_MS: '0' }, { keysStaleMs: 0 }],
       [{ TILLGATE_TRUST_PROXY: '1' }, { trustProxy: 1 }],
       [{ TILLGATE_TRUST_PROXY: '127.0.0.1,fd00::/8' }, { trustProxy: ['127.0.0.1', 'fd00::/8'] }],
@@ -182,10 +178,6 @@ describe('settings', () => {
       [
         { TILLGATE_PORT: '4000' },
         'TILLGATE_AUTH_PORT: got 4000, which is also the port of TILLGATE_PORT; give each its own',
-      ],
-      [
-        { TILLGATE_ADMIN_PORT: '3000' },
-        'TILLGATE_ADMIN_PORT: got 3000, which is also the port of TILLGATE_PORT; give each its own',
       ],
     ])('%j is one problem', (env, problem) => {
       expect(problemsOf(env)).toEqual([problem]);
@@ -291,7 +283,6 @@ describe('authenticate()', () => {
     maxTokenAgeSeconds: ['61004', 61_004],
     authPort: ['4001', 4001],
     dataDir: ['elsewhere', 'elsewhere'],
-    adminPort: ['9091', 9091],
     adminToken: ['sixteen-or-more-letters', 'sixteen-or-more-letters'],
     corsOrigins: ['https://a.test, http://b.test:8080', ['https://a.test', 'http://b.test:8080']],
     rateLimit: ['7/s', { limit: 7, windowMs: 1_000 }],

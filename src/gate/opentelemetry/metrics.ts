@@ -1,6 +1,7 @@
-import { REASONS } from './reasons';
+import { REASONS } from '../core/reasons';
+import type { Reason } from '../core/reasons';
 
-/** What is known of one metric: instruments of OpenTelemetry, `/metrics` and docs/operations.md are made from this row. */
+/** What is known of one metric: the instruments and the table in docs/operations.md are made from this row. */
 export interface MetricRow {
   readonly kind: 'counter' | 'histogram' | 'gauge';
   /** Unit as UCUM has it: `s`, or what is counted in braces. */
@@ -10,16 +11,14 @@ export interface MetricRow {
   readonly meaning: string;
   /** When an operator should look. */
   readonly worry: string;
-  /**
-   * Series that a counter shows from the start, with 0, by the values of their first attributes: Prometheus sees no increase
-   * where a series appears with its first event.
-   */
-  readonly zeros?: readonly (readonly (string | number)[])[];
 }
 
-/** The metrics of a gate, by their names in OpenTelemetry. */
+/**
+ * The metrics, by their names in OpenTelemetry. Those in seconds say so in their names: the Prometheus exporter of the
+ * JavaScript SDK adds no unit, that of the collector adds one only where it is missing.
+ */
 export const METRICS = {
-  'tillgate.authentication.duration': {
+  'tillgate.authentication.duration.seconds': {
     kind: 'histogram',
     unit: 's',
     attributes: ['tillgate.outcome', 'tillgate.token.cache'],
@@ -29,66 +28,32 @@ export const METRICS = {
   'tillgate.decisions': {
     kind: 'counter',
     unit: '{decision}',
-    attributes: [...(['tillgate.outcome', 'tillgate.reason', 'http.response.status_code', 'http.route'] as const)],
+    attributes: ['tillgate.outcome', 'tillgate.reason', 'http.response.status_code', 'http.route'],
     meaning: 'Decisions of the gate, and refusals by guards after it; `unavailable` is a refusal with 503.',
     worry: 'any `unavailable`; more than 5% `wrong_audience`, `wrong_issuer` or `wrong_type`',
-    zeros: Object.entries(REASONS).map(([reason, { status }]) => [
-      status === 503 ? 'unavailable' : 'refused',
-      reason,
-      status,
-    ]),
   },
-  'tillgate.authorization.attempts': {
-    kind: 'counter',
-    unit: '{attempt}',
-    attributes: ['tillgate.guard', 'tillgate.result', 'http.route'],
-    meaning: 'Requests that reached a guard, `allowed` or `refused`.',
-    worry: '`refused` rises on one route',
-  },
-  'tillgate.responses.unguarded': {
-    kind: 'counter',
-    unit: '{response}',
-    attributes: ['http.route'],
-    meaning: 'Responses 2xx that no guard allowed, replaced or not.',
-    worry: 'above 0: a route lacks its guard',
-  },
-  'tillgate.keys.age': {
+  'tillgate.keys.age.seconds': {
     kind: 'gauge',
     unit: 's',
     attributes: ['tillgate.issuer'],
     meaning: 'Time since the key set was fetched.',
     worry: 'twice `keysMaxAgeMs`',
   },
-  'tillgate.keys.count': {
-    kind: 'gauge',
-    unit: '{key}',
-    attributes: ['tillgate.issuer'],
-    meaning: 'Keys that can verify tokens.',
-    worry: '0',
-  },
-  'tillgate.keys.fetch.duration': {
+  'tillgate.keys.fetch.duration.seconds': {
     kind: 'histogram',
     unit: 's',
     attributes: ['tillgate.issuer', 'error.type'],
     meaning: 'Fetches of the key set, discovery included.',
     worry: 'every fetch has an `error.type`',
   },
-  'tillgate.keys.unknown': {
-    kind: 'counter',
-    unit: '{token}',
-    attributes: [],
-    meaning: 'Tokens refused because their key is not in the key set.',
-    worry: 'rises for longer than a rotation takes',
-    zeros: [[]],
-  },
-  'tillgate.generations.staleness': {
+  'tillgate.generations.staleness.seconds': {
     kind: 'gauge',
     unit: 's',
     attributes: ['tillgate.issuer'],
     meaning: 'Time since the log of generations was read to its end.',
     worry: 'half of `maxStalenessMs`',
   },
-  'tillgate.generations.silence': {
+  'tillgate.generations.silence.seconds': {
     kind: 'gauge',
     unit: 's',
     attributes: ['tillgate.issuer'],
@@ -102,7 +67,7 @@ export const METRICS = {
     meaning: 'Clients whose credential has changed within the lifetime of a token.',
     worry: 'it jumps',
   },
-  'tillgate.generations.propagation': {
+  'tillgate.generations.propagation.seconds': {
     kind: 'histogram',
     unit: 's',
     attributes: ['tillgate.issuer'],
@@ -110,14 +75,7 @@ export const METRICS = {
       'Time from a change of a credential to its enforcement here; a log that is written anew counts its changes again.',
     worry: 'the 99th percentile is above 1 s',
   },
-  'tillgate.generations.read.duration': {
-    kind: 'histogram',
-    unit: 's',
-    attributes: ['tillgate.issuer', 'error.type'],
-    meaning: 'Reads of the log; one that finds nothing waits for a change, up to `pollMs`.',
-    worry: 'every read has an `error.type`',
-  },
-  'tillgate.introspection.duration': {
+  'tillgate.introspection.duration.seconds': {
     kind: 'histogram',
     unit: 's',
     attributes: ['tillgate.issuer', 'error.type'],
@@ -142,21 +100,40 @@ export const METRICS = {
 
 /** The name of a metric in OpenTelemetry. */
 export type MetricName = keyof typeof METRICS;
-/** A metric of one kind. */
-export type MetricOf<Kind extends MetricRow['kind']> = {
-  [Name in MetricName]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;
-}[MetricName];
 
-/** The rows with their names, and those that Prometheus has for them: as its exporters for OpenTelemetry translate. */
-export const METRIC_ROWS = Object.entries<MetricRow>(METRICS).map(([name, row]) => {
-  const suffix = `${row.unit === 's' ? '_seconds' : ''}${row.kind === 'counter' ? '_total' : ''}`;
-  return { ...row, name: name as MetricName, prometheus: labelOf(name) + suffix, labels: row.attributes.map(labelOf) };
-});
+/** The rows with their names, and the names that Prometheus stores. */
+export const METRIC_ROWS = Object.entries<MetricRow>(METRICS).map(([name, row]) => ({
+  ...row,
+  name: name as MetricName,
+  prometheus: labelOf(name) + (row.kind === 'counter' ? '_total' : ''),
+  labels: row.attributes.map(labelOf),
+}));
 
 /** Upper bounds of all histograms, in seconds: 10 us to 1 s, and what waits. */
 export const BUCKETS = [1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1, 3, 10];
 
+/** The route of a decision that has none of its own. */
+export const UNMATCHED = 'unmatched';
+
+/**
+ * The attributes of each refusal. They are counted with 0 from the start: Prometheus sees no increase where a series appears
+ * with its first event.
+ */
+export const REFUSALS = Object.entries(REASONS).map(([reason, { status }]) =>
+  refusalAttributes(reason as Reason, status, UNMATCHED),
+);
+
+/** The attributes of one refusal. */
+export function refusalAttributes(reason: Reason, status: number, route: string): Record<string, string | number> {
+  return {
+    'tillgate.outcome': status === 503 ? 'unavailable' : 'refused',
+    'tillgate.reason': reason,
+    'http.response.status_code': status,
+    'http.route': route,
+  };
+}
+
 /** The name of an attribute as a label of Prometheus. */
-export function labelOf(attribute: string): string {
+function labelOf(attribute: string): string {
   return attribute.replaceAll('.', '_');
 }
