@@ -26,6 +26,10 @@ function pack(room) {
   const manifest = published(JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')));
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
   for (const name of manifest.files) {
+    if (name === 'template') {
+      copyTemplate(join(stage, name));
+      continue;
+    }
     const from = [join(source, name), join(ROOT, name)].find((path) => existsSync(path));
     if (!from) throw new Error(`src/${room} has no ${name}: run npm run build first`);
     cpSync(from, join(stage, name), { recursive: true });
@@ -34,6 +38,14 @@ function pack(room) {
   const [{ filename }] = Object.values(JSON.parse(execFileSync('npm', options, { cwd: stage, encoding: 'utf8' })));
   rmSync(stage, { recursive: true });
   return join(out, filename);
+}
+
+/** What «tillgate init» writes: the scaffold with its contract, and what makes a project of it. */
+function copyTemplate(to) {
+  cpSync(join(ROOT, 'examples/shop'), to, { recursive: true });
+  cpSync(join(ROOT, 'openapi.yaml'), join(to, 'openapi.yaml'));
+  const ofTheRoom = /[\\/]src[\\/]app[\\/](dist|node_modules|package\.json|tsconfig\.build\.json)$/;
+  cpSync(join(ROOT, 'src/app'), join(to, 'src/app'), { recursive: true, filter: (path) => !ofTheRoom.test(path) });
 }
 
 /**

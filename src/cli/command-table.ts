@@ -219,9 +219,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     usage: 'init <directory>',
     group: 'Checks and projects',
-    example: 'init shop --typescript',
-    about: 'write a small project to start from: an app, its openapi.yaml, and tests by it',
-    options: [['--typescript', 'in TypeScript instead of JavaScript']],
+    example: 'init shop',
+    about: 'write a project to start from: an app, its openapi.yaml, and tests by it',
+    options: [],
     run: (context, options, directory) => load.init().init(context, options, directory),
   },
 ];

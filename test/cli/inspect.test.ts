@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { devDependencies as ranges, version } from '../../package.json';
+import { dependencies as ofScaffold } from '../../src/app/package.json';
 import { cliScene, json } from './harness';
 import type { CliScene, SceneOptions, SentRequest } from './harness';
 import { createTestIssuer } from '../../src/testing';
@@ -200,34 +201,28 @@ describe('explain', () => {
 });
 
 describe('init', () => {
-  const COMMON = ['.env.example', '.gitignore', 'README.md', 'openapi.yaml', 'package.json', 'test'];
-
-  it.each([
-    ['JavaScript', [], ['app.js', 'orders.js']],
-    ['TypeScript', ['--typescript'], ['app.ts', 'orders.ts', 'tsconfig.json']],
-  ])('writes a project in %s and prints the next steps', async (_language, flags, sources) => {
+  it('writes the scaffold as a project and prints the next steps', async () => {
     const { dataDir, run } = scene();
     const directory = join(dataDir, 'My Shop');
 
-    const { exitCode, stdout } = await run('init', directory, ...flags);
+    const { exitCode, stdout } = await run('init', directory);
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain('npm install\n  npm test\n');
-    expect(readdirSync(directory).sort()).toEqual([...COMMON, ...sources].sort());
+    const entries = ['.env.example', '.gitignore', 'README.md', 'openapi.yaml', 'package.json', 'src', 'test'];
+    expect(readdirSync(directory).sort()).toEqual([...entries, 'tsconfig.json']);
+    const sources = readdirSync(join(__dirname, '../../src/app'), { recursive: true, encoding: 'utf8' });
+    const written = readdirSync(join(directory, 'src/app'), { recursive: true, encoding: 'utf8' });
+    expect(written.sort()).toEqual(sources.filter((name) => !/^(dist|node_modules)|\.json$/.test(name)).sort());
     const { name, scripts, dependencies, devDependencies } = JSON.parse(
       readFileSync(join(directory, 'package.json'), 'utf8'),
     ) as Record<string, Record<string, string>>;
     expect(name).toBe('my-shop');
-    expect(scripts).toMatchObject({ 'token-server': 'tillgate dev --token-server --openapi openapi.yaml' });
+    expect(scripts).toMatchObject({ 'token-server': 'tillgate dev --token-server' });
     const current = `^${version}`;
-    // The scaffold runs on Express 5 only.
-    expect(dependencies).toEqual({
-      '@tillgate/app': current,
-      '@tillgate/cli': current,
-      express: '^5.3.0',
-      tillgate: current,
-    });
-    expect(devDependencies).toMatchObject({ '@tillgate/testing': current, supertest: ranges.supertest });
+    expect(dependencies).toEqual({ ...ofScaffold, tillgate: current });
+    const ours = { '@tillgate/cli': current, '@tillgate/testing': current };
+    expect(devDependencies).toMatchObject({ ...ours, supertest: ranges.supertest });
   });
 
   it('keeps secrets out of git: of the token server, of the command line, of .env', async () => {
@@ -241,15 +236,15 @@ describe('init', () => {
     const git = (...args: string[]) => execFileSync('git', args, { cwd: directory, encoding: 'utf8' });
     git('init', '--quiet');
     git('add', '-A');
-    expect(git('diff', '--cached', '--name-only').trim().split('\n')).toEqual([
+    const added = git('diff', '--cached', '--name-only').trim().split('\n');
+    expect(added.filter((file) => !file.startsWith('src/'))).toEqual([
       '.env.example',
       '.gitignore',
       'README.md',
-      'app.js',
       'openapi.yaml',
-      'orders.js',
       'package.json',
-      'test/api.test.js',
+      'test/api.test.ts',
+      'tsconfig.json',
     ]);
   });
 

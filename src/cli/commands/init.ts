@@ -1,32 +1,35 @@
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { ownManifest } from 'tillgate/internal';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 
-/** The project that is written: in the package above dist, in a clone above src. */
-const PROJECT = [join(__dirname, '../../examples/shop'), join(__dirname, '../../../examples/shop')].reduce(
-  (packed, inClone) => (existsSync(packed) ? packed : inClone),
-);
+/** What is written: the scaffold with its contract, and what makes a project of it. A package has it in one folder. */
+const PACKED = join(__dirname, '../../template');
+const CLONE = join(__dirname, '../../..');
+const PARTS = existsSync(PACKED)
+  ? [[PACKED, '.'] as const]
+  : ([
+      [join(CLONE, 'examples/shop'), '.'],
+      [join(CLONE, 'src/app'), 'src/app'],
+      [join(CLONE, 'openapi.yaml'), 'openapi.yaml'],
+    ] as const);
 const OURS = /^(@tillgate\/.*|tillgate)$/;
-/** Folders of the project, one of which is written. */
-const LANGUAGES = ['javascript', 'typescript'];
+/** Of the scaffold's room, what no project needs. */
+const OF_THE_ROOM = /[\\/]src[\\/]app[\\/](dist|node_modules|package\.json|tsconfig\.build\.json)$/;
 /** `.tillgate` holds client secrets and a private key. npm leaves files of this name out of a package. */
 const GITIGNORE = 'node_modules/\nbuild/\n.env\n.tillgate/\ncredentials.json\n';
 
-/** `tillgate init <directory>`: writes a small project to start from; never overwrites a file. */
-export async function init(context: CommandContext, options: CommandOptions, directory: string): Promise<void> {
+/** `tillgate init <directory>`: writes a project to start from, the scaffold; never overwrites a file. */
+export async function init(context: CommandContext, _options: CommandOptions, directory: string): Promise<void> {
   const root = resolve(directory);
   await requireEmpty(root, directory);
-  const language = join(PROJECT, options.typescript ? 'typescript' : 'javascript');
-  await mkdir(root, { recursive: true });
-  for (const name of (await readdir(PROJECT)).filter((name) => !LANGUAGES.includes(name))) {
-    await cp(join(PROJECT, name), join(root, name));
+  for (const [from, to] of PARTS) {
+    await cp(from, join(root, to), { recursive: true, filter: (path) => !OF_THE_ROOM.test(path) });
   }
-  await cp(language, root, { recursive: true });
   await writeFile(join(root, '.gitignore'), GITIGNORE);
-  const manifest = await readFile(join(language, 'package.json'), 'utf8');
+  const manifest = await readFile(join(root, 'package.json'), 'utf8');
   await writeFile(join(root, 'package.json'), named(manifest, basename(root)));
   const files = (await readdir(root)).sort();
   print(
@@ -38,7 +41,7 @@ export async function init(context: CommandContext, options: CommandOptions, dir
       '  npm install',
       '  npm test',
       '  npm run dev            # with a token server; starts again when a file changes\n',
-      `README.md says what else there is${options.typescript ? '' : '; --typescript writes the same project in TypeScript'}.`,
+      'README.md says what else there is.',
     ].join('\n'),
   );
 }

@@ -44,7 +44,7 @@ let issuer: HttpTestIssuer;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-examples-'));
   issuer = await startTestIssuer({ audience: AUDIENCE });
-  tarballs = await packTillgate('gate', 'testing', 'app', 'cli');
+  tarballs = await packTillgate('gate', 'testing', 'cli');
 }, 300_000);
 afterAll(async () => {
   await issuer?.close();

@@ -7,7 +7,7 @@ import type { Ended } from './npm';
 
 const ROOT = join(__dirname, '../../..');
 
-export type Room = 'gate' | 'testing' | 'app' | 'cli';
+export type Room = 'gate' | 'testing' | 'cli';
 
 let packed: Promise<Readonly<Record<Room, string>>> | undefined;
 
@@ -47,7 +47,6 @@ async function requireTarballs(folder: string): Promise<Readonly<Record<Room, st
   return {
     gate: tarballOf(/^tillgate-\d.*\.tgz$/),
     testing: tarballOf(/^tillgate-testing-.*\.tgz$/),
-    app: tarballOf(/^tillgate-app-.*\.tgz$/),
     cli: tarballOf(/^tillgate-cli-.*\.tgz$/),
   };
 }
