@@ -83,7 +83,7 @@ const MAX_PATH = 512;
  *
  * @example
  * ```ts
- * import { loggablePath } from '@tillgate/app';
+ * import { loggablePath } from 'tillgate/internal';
  *
  * console.log(loggablePath('/v1/orders/ord_0001?access_token=x')); // /v1/orders/ord_0001
  * ```
