@@ -238,7 +238,7 @@ describe.each(['redis', 'postgres'] as const)('at the edges of %s', (name) => {
     await engine.restore();
     const old = (shop.record.get('pos') as number) - 1;
     for (let start = 0; start < 2; start++) {
-      expect(await coldVerdict(old, { maxSilenceMs: 4_000 })).toBe('generations_unavailable');
+      expect(await coldVerdict(old, { maxSilenceMs: 7_000 })).toBe('generations_unavailable');
     }
   });
 
