@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 
-const SOURCES = join(__dirname, '../../../src');
+const SOURCES = join(__dirname, '../../../src/gate');
 
 /** Object.defineProperty() reads them from every descriptor, which no code can avoid. */
 const ACCESSORS = ['get', 'set'];

@@ -69,11 +69,11 @@ it.each(['', '/opaque'])(
   },
 );
 
-it('tillgate serve, with the same variables, accepts both kinds of tokens', async () => {
-  const tillgate = await startTillgate<{ base_url: string }>('serve', { ...variables(), TILLGATE_PORT: '0' });
+it('the scaffold, with the same variables, accepts both kinds of tokens', async () => {
+  const tillgate = await startTillgate<{ listening: string }>('app', { ...variables(), TILLGATE_PORT: '0' });
   const call = async (accessToken: string, path = '/v1/orders'): Promise<number> => {
     const headers = { authorization: `Bearer ${accessToken}` };
-    return (await fetch(`${tillgate.report.base_url}${path}`, { headers })).status;
+    return (await fetch(`${tillgate.report.listening}${path}`, { headers })).status;
   };
   try {
     const [jwt, opaque] = [await token('https://api.example.com'), await token('https://api.example.com/opaque')];

@@ -60,7 +60,7 @@ export async function startFaultyApi(metricsPort: number): Promise<FaultyApi> {
   await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
   const { port: sourcePort } = source.address() as AddressInfo;
   const tillgate = await startTillgate<{ readonly listening: string }>(
-    'serve',
+    'app',
     {
       TILLGATE_PORT: '0',
       TILLGATE_AUTH_URL: issuer.origin,

@@ -23,11 +23,12 @@ beforeEach(async () => {
   const shared = {
     TILLGATE_PORT: '0',
     TILLGATE_AUDIENCE: AUDIENCE,
-    TILLGATE_GENERATIONS: redis.url,
+    // Nobody publishes here: Redis is for the counts.
+    TILLGATE_GENERATIONS: `${redis.url}?mark=off`,
     TILLGATE_RATE_LIMIT: `${LIMIT}/m`,
   };
   first = await startTillgate('dev', { ...shared, TILLGATE_AUTH_PORT: '0', TILLGATE_DATA_DIR: dataDir });
-  second = await startTillgate('serve', { ...shared, TILLGATE_AUTH_URL: first.report.auth_url });
+  second = await startTillgate('app', { ...shared, TILLGATE_AUTH_URL: first.report.auth_url });
 });
 afterEach(async () => {
   await second?.stop();

@@ -45,9 +45,9 @@ describe('a suite that cannot start what it needs', () => {
     );
   });
 
-  it('shows what the tillgate command wrote when it did not start', async () => {
-    await expect(startTillgate('serve', { TILLGATE_PORT: 'x' })).rejects.toThrow(
-      /^tillgate serve ended \(exit 78\)\. It wrote:\n[^]*TILLGATE_PORT/,
+  it('shows what the scaffold wrote when it did not start', async () => {
+    await expect(startTillgate('app', { TILLGATE_PORT: 'x' })).rejects.toThrow(
+      /^tillgate app ended \(exit 78\)\. It wrote:\n[^]*TILLGATE_PORT/,
     );
   });
 });

@@ -12,9 +12,9 @@ export interface DevReport {
   readonly clients: readonly { readonly client_id: string; readonly client_secret: string }[];
 }
 
-/** The `tillgate` command, running until it is stopped. */
+/** The scaffold, with or without `tillgate dev`, running until it is stopped. */
 export interface RunningTillgate<Report> {
-  /** What the command printed when it was ready. */
+  /** What `tillgate dev` printed; of the app alone, where it listens. */
   readonly report: Report;
   /** All that it has printed so far. */
   stdout(): string;
@@ -23,43 +23,38 @@ export interface RunningTillgate<Report> {
   stop(): Promise<void>;
 }
 
+const [COMMAND, APP] = [join(COMPILED, 'src/cli/main.js'), join(COMPILED, 'src/app/main.js')];
+
 /**
- * Runs `tillgate <command> --json` from the sources in a process of its own, and waits for what it prints.
+ * Runs the scaffold in processes of their own: by itself (`app`), or as the command of `tillgate dev --json`. Waits until
+ * the API listens.
  *
  * @param variables - `TILLGATE_*` variables; none is inherited
- * @param flags - of Node
+ * @param flags - of Node, for the process of the scaffold
  * @throws Error with its log, when it ends before that
  */
 export async function startTillgate<Report>(
-  command: 'serve' | 'dev',
+  program: 'app' | 'dev',
   variables: Readonly<Record<`TILLGATE_${string}`, string>>,
   flags: readonly string[] = [],
 ): Promise<RunningTillgate<Report>> {
-  const args = [...flags, join(COMPILED, 'src/cli/main.js'), command, '--json'];
+  const app = [...flags, APP];
+  const args = program === 'app' ? app : [COMMAND, 'dev', '--json', '--', process.execPath, ...app];
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...withoutTillgate(process.env), ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, log] = [collect(child.stdout), collect(child.stderr)];
-  const printed = new Promise<Report>((resolve, reject) => {
-    child.stdout.on('data', () => {
-      const document = parsed(stdout());
-      if (document !== undefined) resolve(document as Report);
+  const listening = new Promise<Report>((resolve, reject) => {
+    child.stderr.on('data', () => {
+      const url = /"url":"([^"]+)".*"the API listens"/.exec(log())?.[1];
+      if (url !== undefined) resolve((program === 'app' ? { listening: url } : JSON.parse(stdout())) as Report);
     });
     child.once('error', reject);
-    child.once('close', (code) => reject(new Error(`tillgate ${command} ended (exit ${code}). It wrote:\n${log()}`)));
+    child.once('close', (code) => reject(new Error(`tillgate ${program} ended (exit ${code}). It wrote:\n${log()}`)));
   });
-  return { report: await started(child, printed), stdout, log, stop: () => stop(child) };
-}
-
-/** A document that is still being printed is none yet. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return { report: await started(child, listening), stdout, log, stop: () => stop(child) };
 }
 
 function withoutTillgate(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

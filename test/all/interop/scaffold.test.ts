@@ -19,7 +19,7 @@ beforeAll(async () => {
   clients = await startOAuthClients();
   provider = await startProviderWithClients();
   for (const method of METHODS) await provider.stamp(clientId(method), GENERATION);
-  tillgate = await startTillgate('serve', {
+  tillgate = await startTillgate('app', {
     TILLGATE_PORT: '0',
     TILLGATE_AUTH_URL: provider.issuer,
     TILLGATE_AUDIENCE: API,
@@ -43,7 +43,7 @@ function idOf(response: Response): { requestId: string } {
   return { requestId: response.headers['x-request-id'] as string };
 }
 
-describe.each(COMBINATIONS)('tillgate serve, called with a token that %s fetched with %s credentials', (...by) => {
+describe.each(COMBINATIONS)('the scaffold, called with a token that %s fetched with %s credentials', (...by) => {
   it('allows what the scope allows, and nothing else', async () => {
     const token = await fetchToken(...by);
     const allowed = await get('/v1/orders', token);
@@ -56,7 +56,7 @@ describe.each(COMBINATIONS)('tillgate serve, called with a token that %s fetched
   });
 });
 
-describe('tillgate serve with oidc-provider', () => {
+describe('the scaffold with oidc-provider', () => {
   it('is ready once it has the keys', async () => {
     await get('/v1/orders', await fetchToken());
     const { status, body } = await get('/readyz');
