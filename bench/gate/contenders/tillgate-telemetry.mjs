@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 export async function mount(app, context) {
   const { metrics } = require('@opentelemetry/api');
   const sdk = require('@opentelemetry/sdk-metrics');
-  const { observe } = require('tillgate/opentelemetry');
+  const { observe } = require('../../../src/gate/dist/opentelemetry/index.js');
   const exporter = new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.DELTA);
   const reader = new sdk.PeriodicExportingMetricReader({
     exporter,
