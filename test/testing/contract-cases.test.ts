@@ -78,6 +78,26 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'status: expected 400, got 200',
   ],
   'a malformed token gets a 500': ['GET /api/orders refuses a malformed token', 'status: expected 401, got 500'],
+  'an issuer in a list is accepted': [
+    'GET /api/orders refuses a token with a list of issuers',
+    'status: expected 401, got 200',
+  ],
+  'an issuer that is empty is accepted': [
+    'GET /api/orders refuses a token without an issuer',
+    'status: expected 401, got 200',
+  ],
+  'every audience of a list has to be right': [
+    'GET /api/orders refuses a token with an empty list of audiences',
+    'status: expected 401, got 200',
+  ],
+  'an audience is a member of an object': [
+    'GET /api/orders refuses a token with an object for its audience',
+    'status: expected 401, got 200',
+  ],
+  'expired tokens are accepted for two minutes': [
+    'GET /api/orders refuses a token that has just expired',
+    'status: expected 401, got 200',
+  ],
   'one kind of bad token gets a 500': ['GET /api/orders refuses an expired token', 'status: expected 401, got 500'],
   'a 401 has no challenge': [
     'GET /api/orders refuses a request without a token',

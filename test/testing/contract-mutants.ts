@@ -98,6 +98,18 @@ export const TOKEN_BUGS: Readonly<Record<string, Plant>> = {
   'a token in the query is accepted': forget('query'),
   'two Authorization headers are accepted': forget('one header'),
   'a malformed token gets a 500': forget('malformed'),
+  'an issuer in a list is accepted': lenient('issuer', ({ iss }, issuer) => [iss].flat().includes(issuer.issuer)),
+  'an issuer that is empty is accepted': lenient('issuer', ({ iss }, issuer) => !iss || iss === issuer.issuer),
+  'every audience of a list has to be right': lenient('audience', ({ aud }, issuer) =>
+    [aud].flat().every((one) => one === issuer.audience),
+  ),
+  'an audience is a member of an object': lenient('audience', ({ aud }, issuer) =>
+    typeof aud === 'object' ? issuer.audience in (aud as object) : aud === issuer.audience,
+  ),
+  'expired tokens are accepted for two minutes': lenient(
+    'expiry',
+    ({ exp }, issuer) => Number(exp) * 1000 > issuer.clock.now() - 120_000,
+  ),
   'one kind of bad token gets a 500': tamperWith(401, 'expired', (res) => (res.statusCode = 500)),
 };
 
@@ -143,6 +155,24 @@ export const RESPONSE_BUGS: Readonly<Record<string, Plant>> = {
 
 function replace(bug: Partial<SampleParts>): Plant {
   return (issuer) => ({ ...sampleParts(tillgate(issuer)), ...bug });
+}
+
+/** A gate whose check of one claim accepts more than it should. */
+function lenient(
+  check: Check,
+  isGood: (claims: Readonly<Record<string, unknown>>, issuer: TestIssuer) => boolean,
+): Plant {
+  return (issuer) => {
+    const verify = homemadeGate(issuer, check);
+    const gate: RequestHandler = (req, res, next) =>
+      verify(req, res, () => {
+        const claims = (req.auth as unknown as { claims: Readonly<Record<string, unknown>> }).claims;
+        const reason = check === 'expiry' ? 'expired' : `wrong_${check as 'issuer' | 'audience'}`;
+        if (!isGood(claims, issuer)) throw new AuthError(reason as 'expired');
+        next();
+      });
+    return sampleParts({ gate, guard: homemadeGuard });
+  };
 }
 
 /** Sends nothing twice, as a handler after a late `next()` would. */

@@ -43,22 +43,10 @@ interface GoodClaims {
   readonly iat: number;
 }
 
-const goodClaims = new WeakMap<TokenSource, GoodClaims>();
-
-/** What the good tokens of an issuer say. */
+/** What a good token of an issuer says now. */
 export function claimsOf(issuer: TokenSource): GoodClaims {
-  const known = goodClaims.get(issuer) ?? readClaims(issuer.token());
-  goodClaims.set(issuer, known);
-  return known;
-}
-
-/** What a good token says. */
-export function readClaims(token: string): GoodClaims {
-  const { iss, aud, iat } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
-    readonly iss: string;
-    readonly aud: string | readonly string[];
-    readonly iat: number;
-  };
+  const payload = Buffer.from(issuer.token().split('.')[1] ?? '', 'base64url').toString();
+  const { iss, aud, iat } = JSON.parse(payload) as GoodClaims & { readonly aud: string | readonly string[] };
   return { iss, aud: String([aud].flat()[0]), iat };
 }
 
@@ -69,6 +57,29 @@ const FOREIGN: TestToken = { foreignKey: true };
 const NO_TOKEN: ExpectedRefusal = { status: 401, codes: ['missing_token'] };
 const REPEATED: ExpectedRefusal = { status: 400, error: 'invalid_request', codes: ['malformed_authorization'] };
 const TOKEN_IN_QUERY: ExpectedRefusal = { status: 400, error: 'invalid_request', codes: ['token_in_query'] };
+
+/** Wider than the tolerance of any clock. */
+const LATE_SECONDS = 90;
+const WRONG_ISSUER: readonly Reason[] = ['wrong_issuer', 'invalid_claims'];
+const WRONG_AUDIENCE: readonly Reason[] = ['wrong_audience', 'invalid_claims'];
+
+/** Claims that a gate checks, each absent, empty, in another form, and just outside of what is right. */
+const CLAIMS: readonly (readonly [
+  what: string,
+  codes: readonly Reason[],
+  claims: (good: GoodClaims) => Readonly<Record<string, unknown>>,
+])[] = [
+  ['a token without an issuer', WRONG_ISSUER, () => ({ iss: undefined })],
+  ['a token with an empty issuer', WRONG_ISSUER, () => ({ iss: '' })],
+  ['a token with a list of issuers', WRONG_ISSUER, ({ iss }) => ({ iss: [iss] })],
+  ['a token without an audience', WRONG_AUDIENCE, () => ({ aud: undefined })],
+  ['a token with an empty list of audiences', WRONG_AUDIENCE, () => ({ aud: [] })],
+  ['a token with an object for its audience', WRONG_AUDIENCE, ({ aud }) => ({ aud: { [aud]: true } })],
+  ['a token for several other audiences', WRONG_AUDIENCE, ({ aud }) => ({ aud: [`${aud}/`, `${aud}.x`] })],
+  ['a token that expired in another unit', ['expired', 'invalid_claims'], () => ({ exp: 1 })],
+  ['a token that has just expired', ['expired'], ({ iat }) => ({ iat: iat - 600, exp: iat - LATE_SECONDS })],
+  ['a token that is valid soon', ['not_yet_valid'], ({ iat }) => ({ nbf: iat + LATE_SECONDS })],
+];
 
 /** All attacks, in the order in which a gate checks for them. */
 export const ATTACKS: readonly Attack[] = [
@@ -119,10 +130,8 @@ export const ATTACKS: readonly Attack[] = [
   badToken('a token for an audience that its own begins with', ['wrong_audience'], ({ aud }) => ({
     audience: aud.slice(0, -1),
   })),
+  ...CLAIMS.map(([what, codes, claims]) => badToken(what, codes, (good) => ({ claims: claims(good) }))),
   badToken('a token that is not valid yet', ['not_yet_valid'], () => ({ notYetValid: true })),
-  badToken('a token without an issuer', ['wrong_issuer', 'invalid_claims'], () => ({ claims: { iss: undefined } })),
-  badToken('a token without an audience', ['wrong_audience', 'invalid_claims'], () => ({ claims: { aud: undefined } })),
-  badToken('a token that expired in another unit', ['expired', 'invalid_claims'], () => ({ claims: { exp: 1 } })),
   {
     ...badToken('a token that never expires', ['invalid_claims'], () => ({ claims: { exp: undefined } })),
     on: 'Tillgate',

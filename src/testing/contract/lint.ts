@@ -1,4 +1,5 @@
 import { declaredScopes, nameOf } from '../openapi/document';
+import { shapeOf } from '../openapi/path-template';
 import type { ContractDocument, LocatedOperation } from '../openapi/document';
 
 const READS = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'];
@@ -25,13 +26,7 @@ export function securityNotices(
 
 /** Whether Express takes two operations for the same route, while the document protects them differently. */
 function isTwin(one: LocatedOperation, other: LocatedOperation): boolean {
-  if (one.method !== other.method || routeOf(one.path) !== routeOf(other.path)) return false;
+  if (one.method !== other.method || shapeOf(one.path).toLowerCase() !== shapeOf(other.path).toLowerCase())
+    return false;
   return one.access !== other.access || JSON.stringify(one.security) !== JSON.stringify(other.security);
-}
-
-function routeOf(path: string): string {
-  return path
-    .replace(/\{[^}]*\}/g, '{}')
-    .replace(/\/$/, '')
-    .toLowerCase();
 }

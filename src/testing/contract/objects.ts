@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from 'tillgate/internal';
+import { attempt, isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import { send } from './operation';
 import type { CaseContext } from './api';
@@ -104,7 +104,7 @@ export async function findLeaks(context: CaseContext): Promise<readonly Finding[
 export async function findOverwritten(context: CaseContext): Promise<readonly Finding[]> {
   const { method } = context.operation;
   const prepared = context.prepare();
-  const body = prepared.body === undefined ? undefined : jsonOf(prepared.body);
+  const body = attempt((): unknown => JSON.parse(prepared.body ?? ''));
   if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body)) return [];
   const names = membersMarked('readOnly', context);
   return eachOf(names, async (name) => {
@@ -116,12 +116,4 @@ export async function findOverwritten(context: CaseContext): Promise<readonly Fi
     const got = isObject(response.body) ? response.body[name] : undefined;
     return response.status < 300 && isDeepStrictEqual(got, value) ? `${name} is readOnly, and took a value` : undefined;
   });
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -62,6 +62,7 @@ function deep(name: string, value: unknown, encode: (text: string) => string): s
     .join('&');
 }
 
-function textOf(value: unknown): string {
+/** A value as text, JSON where it has members. */
+export function textOf(value: unknown): string {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
 }

@@ -1,7 +1,7 @@
 import { isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import type { LocatedOperation, Parameter } from '../openapi/document';
-import { writeParameter } from './parameters';
+import { textOf, writeParameter } from './parameters';
 import type { ApiRequest } from './responses';
 import { sampleOf } from './sampler';
 import { schemaValidators } from './schemas';
@@ -175,7 +175,5 @@ function attemptValue(make: () => unknown): { readonly value?: unknown; readonly
 
 function texts(values: unknown): Record<string, string> {
   if (!isObject(values)) return {};
-  const textOf = (one: unknown): string =>
-    typeof one === 'object' && one !== null ? JSON.stringify(one) : String(one);
   return Object.fromEntries(Object.entries(values).map(([name, one]) => [name, textOf(one)]));
 }

@@ -41,6 +41,13 @@ const GROUP = 12;
 
 type Header = readonly [name: string, value: (subject: VariantSubject) => string];
 
+/** Texts at the end of a path, and in place of its last slash. */
+const ENDINGS =
+  '// /. /x/.. ; ;a=b %00 %20 %09 %0a %0d%0a %3f %23 /%23 . ~ * .xml .html .css .js /x.css /favicon.ico %2fx.css ;x.css ?x=.css'.split(
+    ' ',
+  );
+const SLASHES = '// %2f %2F %252f \\ %5c /;/'.split(' ');
+
 /** Spellings of a path that Express, proxies and other routers may take for the same one. */
 const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, publicPath: string) => string])[] = [
   [true, (path) => `${path}/`],
@@ -51,49 +58,20 @@ const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, pub
   [true, (path, open) => `${open}/..${path}`],
   [true, (path) => path.replace(/\/v\d+(?=\/)/, '')],
   [true, (path) => `${path}.json`],
-  [false, (path) => `${path}//`],
-  [false, (path) => path.replace(/\/(?=[^/]*$)/, '//')],
+  ...ENDINGS.map((end) => [false, (path: string) => path + end] as const),
+  ...SLASHES.map((slash) => [false, (path: string) => path.replace(/\/(?=[^/]*$)/, () => slash)] as const),
   [false, (path) => path.replace(/\/(?=.)/g, '//')],
   [false, (path) => path.replace(/[a-z]/, (letter) => letter.toUpperCase())],
   [false, (path) => path.replace(/[a-z](?=[^/]*$)/, (letter) => letter.toUpperCase())],
   [false, (path) => path.replace(/[a-z](?=[^/]*$)/, (letter) => `%25${letter.charCodeAt(0).toString(16)}`)],
   [false, (path) => path.replace(/\/[a-z]/, (text) => `/%${text.charCodeAt(1).toString(16)}`)],
-  [false, (path) => path.replace(/\/(?=[^/]*$)/, '%2f')],
-  [false, (path) => path.replace(/\/(?=[^/]*$)/, '%2F')],
-  [false, (path) => path.replace(/\/(?=[^/]*$)/, '%252f')],
-  [false, (path) => path.replace(/\/(?=[^/]*$)/, '\\')],
-  [false, (path) => path.replace(/\/(?=[^/]*$)/, '%5c')],
   [false, (path) => `/.${path}`],
   [false, (path) => `/x/..${path}`],
   [false, (path) => path.replace(/\/[^/]*$/, (end) => `/x/..${end}`)],
   [false, (path) => path.replace(/\/[^/]*$/, (end) => `/x/%2e%2e${end}`)],
   [false, (path) => path.replace(/\/[^/]*$/, (end) => `/%2e${end}`)],
-  [false, (path) => `${path}/.`],
-  [false, (path) => `${path}/x/..`],
   [false, (path) => `${path}/..;/${path.split('/').at(-1) ?? ''}`],
-  [false, (path) => `${path};`],
-  [false, (path) => `${path};a=b`],
   [false, (path) => path.replace(/^\/[^/]+/, (start) => `${start};a=b`)],
-  [false, (path) => path.replace(/\/(?=[^/]*$)/, '/;/')],
-  [false, (path) => `${path}%00`],
-  [false, (path) => `${path}%20`],
-  [false, (path) => `${path}%09`],
-  [false, (path) => `${path}%0a`],
-  [false, (path) => `${path}%0d%0a`],
-  [false, (path) => `${path}%3f`],
-  [false, (path) => `${path}%23`],
-  [false, (path) => `${path}/%23`],
-  [false, (path) => `${path}.`],
-  [false, (path) => `${path}~`],
-  [false, (path) => `${path}*`],
-  [false, (path) => `${path}.xml`],
-  [false, (path) => `${path}.html`],
-  [false, (path) => `${path}.css`],
-  [false, (path) => `${path}.js`],
-  [false, (path) => `${path}/x.css`],
-  [false, (path) => `${path}/favicon.ico`],
-  [false, (path) => `${path}%2fx.css`],
-  [false, (path) => `${path};x.css`],
   [false, (path, open) => `${open}/%2e%2e${path}`],
   [false, (path, open) => `${open}/..%2f${path.slice(1)}`],
   [false, (path, open) => `${open}/..;${path}`],
@@ -102,7 +80,6 @@ const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, pub
   [false, (path, open) => `${path}?path=${open}`],
   [false, (path, open) => `${path}?${open}`],
   [false, (path, open) => `${path}?${open.slice(1)}`],
-  [false, (path) => `${path}?x=.css`],
   [false, (path) => path.replace(/\/v(\d+)(?=\/)/, (_, version: string) => `/v${Number(version) + 1}`)],
   [false, (path) => path.replace(/\/v(\d+)(?=\/)/, (_, version: string) => `/v${Number(version) - 1}`)],
   [false, (path) => path.replace(/\/v(\d+)(?=\/)/, '/v0')],
