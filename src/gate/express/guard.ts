@@ -170,8 +170,8 @@ export function makeGuard(name: string, requirement: GuardRequirement, check: Gu
     req: GateRequest,
   ): GuardFailure | undefined | Promise<GuardFailure | undefined> {
     const failed = (refusal: AuthError | undefined): GuardFailure | undefined => refusal && { result, refusal };
-    const { auth, gate, refusal = new AuthError('missing_token') } = result;
-    const checked = auth ? check(auth, req, gate) : refusal;
+    const { auth, gate, refusal } = result;
+    const checked = auth ? check(auth, req, gate) : (refusal ?? new AuthError('missing_token'));
     return checked instanceof Promise ? checked.then(failed) : failed(checked);
   }
 
