@@ -6,6 +6,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ROOMS } from './build.mjs';
+import { toJavaScript } from './javascript.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? '.packages');
@@ -13,12 +14,12 @@ const check = process.argv.includes('--check');
 
 /** Nobody installs the app. */
 for (const room of ROOMS.filter((name) => name !== 'app')) {
-  const tarball = pack(room);
+  const tarball = await pack(room);
   console.log(tarball);
   if (check) checkTarball(tarball);
 }
 
-function pack(room) {
+async function pack(room) {
   const source = join(ROOT, 'src', room);
   const stage = join(out, room);
   rmSync(stage, { recursive: true, force: true });
@@ -28,6 +29,10 @@ function pack(room) {
   for (const name of manifest.files) {
     if (name === 'template') {
       copyTemplate(join(stage, name));
+      continue;
+    }
+    if (name === 'template-javascript') {
+      await toJavaScript(join(stage, 'template'), join(stage, name));
       continue;
     }
     const from = [join(source, name), join(ROOT, name)].find((path) => existsSync(path));

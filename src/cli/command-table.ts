@@ -221,7 +221,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Checks and projects',
     example: 'init shop',
     about: 'write a project to start from: an app, its openapi.yaml, and tests by it',
-    options: [],
+    options: [['--javascript', 'in JavaScript instead of TypeScript']],
     run: (context, options, directory) => load.init().init(context, options, directory),
   },
 ];

@@ -61,6 +61,7 @@ export interface CommandOptions {
   readonly port?: string;
   readonly authPort?: string;
   readonly typescript?: true;
+  readonly javascript?: true;
   readonly verbose?: true;
   readonly header?: readonly string[];
   readonly issuerPort?: string;

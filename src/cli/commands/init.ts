@@ -15,6 +15,8 @@ const PARTS = existsSync(PACKED)
       [join(CLONE, 'src/app'), 'src/app'],
       [join(CLONE, 'openapi.yaml'), 'openapi.yaml'],
     ] as const);
+/** The same without types, which packing makes. */
+const JAVASCRIPT = join(__dirname, '../../template-javascript');
 const OURS = /^(@tillgate\/.*|tillgate)$/;
 /** Of the scaffold's room, what no project needs. */
 const OF_THE_ROOM = /[\\/]src[\\/]app[\\/](dist|node_modules|package\.json|tsconfig\.build\.json)$/;
@@ -22,10 +24,13 @@ const OF_THE_ROOM = /[\\/]src[\\/]app[\\/](dist|node_modules|package\.json|tscon
 const GITIGNORE = 'node_modules/\nbuild/\n.env\n.tillgate/\ncredentials.json\n';
 
 /** `tillgate init <directory>`: writes a project to start from, the scaffold; never overwrites a file. */
-export async function init(context: CommandContext, _options: CommandOptions, directory: string): Promise<void> {
+export async function init(context: CommandContext, options: CommandOptions, directory: string): Promise<void> {
   const root = resolve(directory);
   await requireEmpty(root, directory);
-  for (const [from, to] of PARTS) {
+  if (options.javascript && !existsSync(JAVASCRIPT)) {
+    throw new CliError('--javascript: a clone has no such project, the package does: npm run pack', EXIT.usage);
+  }
+  for (const [from, to] of options.javascript ? [[JAVASCRIPT, '.'] as const] : PARTS) {
     await cp(from, join(root, to), { recursive: true, filter: (path) => !OF_THE_ROOM.test(path) });
   }
   await writeFile(join(root, '.gitignore'), GITIGNORE);
