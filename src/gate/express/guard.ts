@@ -169,10 +169,11 @@ export function makeGuard(name: string, requirement: GuardRequirement, check: Gu
     result: RequestState,
     req: GateRequest,
   ): GuardFailure | undefined | Promise<GuardFailure | undefined> {
-    const failed = (refusal: AuthError | undefined): GuardFailure | undefined => refusal && { result, refusal };
     const { auth, gate, refusal } = result;
     const checked = auth ? check(auth, req, gate) : (refusal ?? new AuthError('missing_token'));
-    return checked instanceof Promise ? checked.then(failed) : failed(checked);
+    return checked instanceof Promise
+      ? checked.then((late) => late && { result, refusal: late })
+      : checked && { result, refusal: checked };
   }
 
   async function failureOfAny(results: readonly RequestState[], req: GateRequest): Promise<GuardFailure | undefined> {

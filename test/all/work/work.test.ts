@@ -13,7 +13,7 @@ type Work = Readonly<Record<string, { readonly calls: number; readonly bytes: nu
  * it was a plain member, `hot` was allowed 1,300.
  * The floors of two tables, their records and the state of the log are 4 calls of `hot` and `new`, the scopes of all guards of a row 11 of
  * 'wrong scope'. Counting a refusal for the log without a logger is 8 to 40 calls of the refused ones. The question whether anybody
- * collects metrics is 5 calls of each, 10 of the refused ones. A higher limit makes every request dearer: `npm run bench` shows by how much.
+ * A higher limit makes every request dearer: `npm run bench` shows by how much.
  */
 const AT_MOST: Work = {
   hot: { calls: 71, bytes: 2_300 },
