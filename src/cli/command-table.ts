@@ -1,5 +1,4 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
-import { AUTH_SERVER_PACKAGES } from 'tillgate/internal';
 import type { CommandEntry } from './command';
 import type * as bridgeCommand from './commands/bridge';
 import type * as checkCommand from './commands/check';
@@ -120,7 +119,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Servers',
     example: 'dev -- node --watch app.js',
     about: 'start the embedded token server with its console, and a command that is configured for it',
-    needs: AUTH_SERVER_PACKAGES,
     options: [
       ['--port <port>', 'where the API listens (default: TILLGATE_PORT)'],
       ['--auth-port <port>', 'where the token server listens (default: TILLGATE_AUTH_PORT)'],
@@ -180,7 +178,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Checks and projects',
     example: 'contract --url http://127.0.0.1:3000 --openapi openapi.yaml --issuer-port 4000',
     about: 'attack a running server by its openapi.yaml; exit 1 when something is open, 2 when something is not tested',
-    needs: ['ajv', 'ajv-formats', 'js-yaml'],
     options: [
       ['--url <url>', 'the server under test'],
       ['--openapi <file>', 'its document (default: openapi.yaml)'],

@@ -86,8 +86,6 @@ export interface CommandEntry {
   /** Heading of the help that lists it, and a command line to start from. */
   readonly group?: string;
   readonly example?: string;
-  /** Optional peers that it cannot run without. */
-  readonly needs?: readonly string[] | ((options: CommandOptions) => readonly string[]);
   readonly commands?: readonly CommandEntry[];
   /** Does the work; returns the exit code where it is not 0. Loads its module only when it is called: help is fast. */
   readonly run?: (context: CommandContext, options: CommandOptions, ...args: string[]) => Promise<number | void> | void;

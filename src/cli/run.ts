@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { attempt, loggableUrl, ownManifest, requirePackages } from 'tillgate/internal';
+import { attempt, loggableUrl, ownManifest } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
 import type { Environment } from 'tillgate/env';
 import { CliError, EXIT, paint, write } from './command';
@@ -44,7 +44,7 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     .exitOverride();
 
   function add(parent: Command, entry: CommandEntry): void {
-    const { usage, about, options: declared = [], needs = [], commands = [], group, example, run: work } = entry;
+    const { usage, about, options: declared = [], commands = [], group, example, run: work } = entry;
     const command = parent.command(usage).description(about);
     if (group !== undefined) command.helpGroup(`${group}:`);
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${io.programName} ${example}`);
@@ -58,7 +58,6 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     }
     command.action(async () => {
       const options = command.opts<CommandOptions>();
-      requirePackages(`tillgate ${command.name()}`, typeof needs === 'function' ? needs(options) : needs);
       const env = environmentOf(io, options);
       useProxy(env);
       const own = { ...io, env };

@@ -51,12 +51,8 @@ export { refuseOption } from './core/options';
 export type { TableOf } from './core/options';
 // The type of options that have been read.
 export type { ValuesOf } from './core/options';
-// What the token server needs, for the message where it is missing.
-export { AUTH_SERVER_PACKAGES } from './core/required-packages';
 // The command shows the version of the package.
 export { ownManifest } from './core/required-packages';
-// What is not installed is named with the command that installs it.
-export { requirePackages } from './core/required-packages';
 // Token server and console refuse pages of other origins and hosts.
 export { foreignCaller } from './core/urls';
 // Addresses with a password in them are refused in options of commands too.

@@ -1,6 +1,5 @@
 import { describe as describeValue, didYouMean, option, readOptions } from '../../../src/gate/core/options';
 import type { Option } from '../../../src/gate/core/options';
-import { installedVersion, requirePackages } from '../../../src/gate/core/required-packages';
 
 const size = { unit: 'pieces', min: 1, max: 10 };
 const TABLE = { name: option.string(), size: option.number(size, 7) };
@@ -81,26 +80,5 @@ describe('describe', () => {
 describe('didYouMean', () => {
   it('proposes nothing from an empty list', () => {
     expect(didYouMean('x', [])).toBe('; known are ');
-  });
-});
-
-describe('requirePackages', () => {
-  it('names the command that installs what is missing, in the newest major version that works', () => {
-    const versionOf = (name: string) => ({ helmet: '8.3.0' })[name];
-    expect(() => requirePackages('@tillgate/app', ['pino', 'express', 'helmet'], versionOf)).toThrow(
-      new Error('@tillgate/app needs packages that are not installed: npm install pino@10 express@5'),
-    );
-  });
-
-  it('refuses Express 4, on which the gate runs but not the scaffold', () => {
-    expect(() => requirePackages('tillgate dev', ['express'], () => '4.22.3')).toThrow(
-      'npm install express@5 (found express 4.22.3; a folder of its own may have another version)',
-    );
-  });
-
-  it('accepts what is installed, also a package whose exports hide its version', () => {
-    requirePackages('@tillgate/app', ['pino', 'express', 'helmet', 'ajv-formats']);
-    requirePackages('@tillgate/app', ['pino'], () => 'unknown');
-    expect(installedVersion('no-such-package')).toBeUndefined();
   });
 });
