@@ -12,7 +12,7 @@ type Work = Readonly<Record<string, { readonly calls: number; readonly bytes: nu
  * 'wrong scope', 1,450 for 'new'): V8 makes a new hidden class for a member that is added to Express's request. Before
  * it was a plain member, `hot` was allowed 1,300.
  * The floors of two tables, their records and the state of the log are 4 calls of `hot` and `new`, the scopes of all guards of a row 11 of
- * 'wrong scope'. Counting a refusal for the log without a logger is 8 to 40 calls of the refused ones. The question whether anybody
+ * 'wrong scope'. Counting a refusal for the log without a logger is 8 to 40 calls of the refused ones.
  * A higher limit makes every request dearer: `npm run bench` shows by how much.
  */
 const AT_MOST: Work = {
