@@ -18,7 +18,7 @@ export interface AppSettings extends Settings {
  * @throws ConfigurationError with all problems
  */
 export function appSettings(env: Environment = process.env): AppSettings {
-  const settings = readSettings(env);
+  const settings = readSettings(env, { requireIssuer: true });
   return { ...settings, gate: gateOptions(settings), log: createLog(settings.logLevel) };
 }
 

@@ -178,7 +178,9 @@ function freePort(): Promise<number> {
 }
 
 /** The OpenAPI document of the API: that of `--openapi`, else openapi.yaml in the current directory, if it is there. */
-function documentOf({ openapi }: CommandOptions, cwd: string): ContractDocument | undefined {
+function documentOf({ openapi, scopes }: CommandOptions, cwd: string): ContractDocument | undefined {
+  if (scopes !== undefined && openapi !== undefined)
+    throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
   const own = join(cwd, 'openapi.yaml');
   if (openapi !== undefined) return loadDocument(resolve(cwd, openapi));
   return existsSync(own) ? loadDocument(own) : undefined;
@@ -194,8 +196,6 @@ function clientScopes(
   { scopes: text, openapi }: CommandOptions,
   document: ContractDocument | undefined,
 ): readonly string[] | undefined {
-  if (text !== undefined && openapi !== undefined)
-    throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
   if (text !== undefined) return readScopes(text);
   const scopes = document ? scopesOf(document) : [];
   if (scopes.length > 0) return scopes;

@@ -59,13 +59,19 @@ export interface Settings extends Omit<Values, Completed>, Computed {}
 /**
  * Reads the settings from the environment.
  *
+ * @param needs - `requireIssuer`: a missing issuer is a problem too, for what becomes a gate
  * @throws ConfigurationError with all problems: unknown names, wrong values, values that contradict each other.
  */
-export function readSettings(env: Environment = process.env): Settings {
+export function readSettings(
+  env: Environment = process.env,
+  { requireIssuer = false }: { readonly requireIssuer?: boolean } = {},
+): Settings {
   const files = readFiles(env);
   const given = { ...env, ...files.texts };
   const { values, problems } = readValues(given);
-  const all = [...unknownNames(env), ...files.problems, ...problems, ...contradictions(values, given)];
+  const isIssuerMissing = requireIssuer && !given['TILLGATE_ISSUER'] && !given['TILLGATE_AUTH_URL'];
+  const missing = isIssuerMissing ? [MISSING_ISSUER] : [];
+  const all = [...unknownNames(env), ...files.problems, ...problems, ...contradictions(values, given), ...missing];
   if (all.length > 0) throw new ConfigurationError(all);
   return withDefaults(values as Values, env['NODE_ENV'] === 'production');
 }

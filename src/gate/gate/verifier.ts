@@ -129,7 +129,8 @@ function because({ lastError }: { readonly lastError?: string }): string {
 
 /** Opens a gate. Without options the `TILLGATE_*` variables are read. */
 export function openGate(options?: AuthenticateOptions, internals?: Partial<GateInternals>): GateVerifier {
-  const given = options === undefined ? authenticateOptions(readSettings()) : options;
+  const given =
+    options === undefined ? authenticateOptions(readSettings(process.env, { requireIssuer: true })) : options;
   return new GateVerifier(readGateOptions(given, internals));
 }
 

@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port';
 import { cliScene } from '../../cli/harness';
-import { whileDevRuns } from '../../cli/while-dev-runs';
+import { IDLE, whileDevRuns } from '../../cli/while-dev-runs';
 
+const SCAFFOLD_DOCUMENT = join(__dirname, '../../../openapi.yaml');
 const files = cliScene();
 
 function document(name: string, text: string): string {
@@ -84,11 +85,11 @@ components: { securitySchemes: { oauth: { type: oauth2, flows: { clientCredentia
   });
 });
 
-it('dev takes --scopes too; without them it knows those of the scaffold', async () => {
-  await whileDevRuns(['--scopes', 'bogus:thing'], async (run) => {
+it('dev takes --scopes and --openapi too', async () => {
+  await whileDevRuns(['--scopes', 'bogus:thing', ...IDLE], async (run) => {
     expect(await run('clients', 'add', 'till-9', '--scope', 'bogus:thing')).toMatchObject({ exitCode: 0 });
   });
-  await whileDevRuns([], async (run) => {
+  await whileDevRuns(['--openapi', SCAFFOLD_DOCUMENT, ...IDLE], async (run) => {
     expect((await run('clients', 'add', 'till-9', '--scope', 'bogus:thing')).stderr).toContain('Unknown scope');
   });
 });

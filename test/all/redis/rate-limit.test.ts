@@ -13,34 +13,40 @@ const LIMIT = 10;
 
 let redis: RedisServer;
 let dataDir: string;
-let first: RunningTillgate<DevReport>;
-let second: RunningTillgate<DevReport & { readonly listening: string }>;
+let tokens: RunningTillgate<DevReport>;
+type Api = { readonly listening: string };
+let first: RunningTillgate<Api>;
+let second: typeof first;
 
-/** Two processes that serve the same API: one of them with its token server. */
+/** Two processes that serve the same API, and a token server. */
 beforeEach(async () => {
   redis = await startRedis();
   dataDir = await mkdtemp(join(tmpdir(), 'tillgate-limits-'));
+  tokens = await startTillgate('dev', {
+    ...{ TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_AUDIENCE: AUDIENCE, TILLGATE_DATA_DIR: dataDir },
+  });
   const shared = {
     TILLGATE_PORT: '0',
+    TILLGATE_AUTH_URL: tokens.report.auth_url,
     TILLGATE_AUDIENCE: AUDIENCE,
     // Nobody publishes here: Redis is for the counts.
     TILLGATE_GENERATIONS: `${redis.url}?mark=off`,
     TILLGATE_RATE_LIMIT: `${LIMIT}/m`,
   };
-  first = await startTillgate('dev', { ...shared, TILLGATE_AUTH_PORT: '0', TILLGATE_DATA_DIR: dataDir });
-  second = await startTillgate('app', { ...shared, TILLGATE_AUTH_URL: first.report.auth_url });
+  [first, second] = await Promise.all([startTillgate<Api>('app', shared), startTillgate<Api>('app', shared)]);
 });
 afterEach(async () => {
   await second?.stop();
   await first?.stop();
+  await tokens?.stop();
   await redis.stop();
   await rm(dataDir, { recursive: true });
 });
 
 async function tokenOf(clientId: string): Promise<string> {
-  const { client_secret = '' } = first.report.clients.find(({ client_id }) => client_id === clientId) ?? {};
+  const { client_secret = '' } = tokens.report.clients.find(({ client_id }) => client_id === clientId) ?? {};
   const form = { grant_type: 'client_credentials', client_id: clientId, client_secret, scope: 'orders:read' };
-  const response = await fetch(`${first.report.auth_url}/connect/token`, {
+  const response = await fetch(`${tokens.report.auth_url}/connect/token`, {
     method: 'POST',
     body: new URLSearchParams(form),
   });
@@ -58,7 +64,7 @@ async function call(address: string, token: string): Promise<readonly [status: n
 
 /** Clients are counted by issuer and id. */
 function keyOf(clientId: string): string {
-  return `tillgate:rate-limit:${AUDIENCE} ${JSON.stringify([first.report.auth_url, clientId])}`;
+  return `tillgate:rate-limit:${AUDIENCE} ${JSON.stringify([tokens.report.auth_url, clientId])}`;
 }
 
 function warnings(): string[] {
@@ -70,7 +76,7 @@ ${second.log()}`.split('\n');
 }
 
 it('two processes share one quota; without Redis nothing is limited, without a 5xx; with Redis back they share again', async () => {
-  const [one, two] = [first.report.base_url, second.report.listening];
+  const [one, two] = [first.report.listening, second.report.listening];
   const kiosk = await tokenOf('kiosk');
   for (let sent = 1; sent <= LIMIT; sent++) {
     expect(await call(sent % 2 === 0 ? one : two, kiosk)).toEqual([200, LIMIT - sent]);

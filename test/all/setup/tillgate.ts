@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { COMPILED } from '../support/compiled';
+import { freePort } from '../support/free-port';
 import { collect, started, stop } from './process';
 
 const ROOT = join(__dirname, '../../..');
@@ -38,11 +39,13 @@ export async function startTillgate<Report>(
   variables: Readonly<Record<`TILLGATE_${string}`, string>>,
   flags: readonly string[] = [],
 ): Promise<RunningTillgate<Report>> {
+  // The scaffold's own URL is made from its port: 0 would be part of it. `tillgate dev` finds a free one by itself.
+  const port = program === 'app' && variables.TILLGATE_PORT === '0' && { TILLGATE_PORT: String(await freePort()) };
   const app = [...flags, APP];
   const args = program === 'app' ? app : [COMMAND, 'dev', '--json', '--', process.execPath, ...app];
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
-    env: { ...withoutTillgate(process.env), ...variables },
+    env: { ...withoutTillgate(process.env), ...variables, ...port },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, log] = [collect(child.stdout), collect(child.stderr)];
