@@ -108,9 +108,7 @@ async function runUntilStopped(io: CliIo, [file = '', ...args]: readonly string[
   // Ctrl+C goes to every process of the terminal: a second signal would end the command at once.
   if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   const late = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
-  const exitCode = await ended;
-  clearTimeout(late);
-  return exitCode;
+  return ended.finally(() => clearTimeout(late));
 }
 
 async function exitCodeOf(child: ChildProcess, file: string): Promise<number> {
@@ -166,24 +164,20 @@ async function withFreePorts(env: Environment): Promise<Environment> {
   return { ...env, ...chosen };
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await once(probe.close(), 'close');
+  return port;
 }
 
 /** The OpenAPI document of the API: that of `--openapi`, else openapi.yaml in the current directory, if it is there. */
 function documentOf({ openapi, scopes }: CommandOptions, cwd: string): ContractDocument | undefined {
   if (scopes !== undefined && openapi !== undefined)
     throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
-  const own = join(cwd, 'openapi.yaml');
-  if (openapi !== undefined) return loadDocument(resolve(cwd, openapi));
-  return existsSync(own) ? loadDocument(own) : undefined;
+  const file = resolve(cwd, openapi ?? 'openapi.yaml');
+  return openapi !== undefined || existsSync(file) ? loadDocument(file) : undefined;
 }
 
 /**
