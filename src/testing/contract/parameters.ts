@@ -11,11 +11,12 @@ interface Style {
   readonly isNamed: boolean;
 }
 
+const FORM: Style = { prefix: '', comma: ',', separator: '&', isNamed: true };
 const STYLES: Readonly<Record<string, Style>> = {
   simple: { prefix: '', comma: ',', separator: ',', isNamed: false },
   label: { prefix: '.', comma: ',', separator: '.', isNamed: false },
   matrix: { prefix: ';', comma: ',', separator: ';', isNamed: true },
-  form: { prefix: '', comma: ',', separator: '&', isNamed: true },
+  form: FORM,
   spaceDelimited: { prefix: '', comma: '%20', separator: '&', isNamed: true },
   pipeDelimited: { prefix: '', comma: '%7C', separator: '&', isNamed: true },
 };
@@ -38,7 +39,7 @@ export function writeParameter(parameter: Parameter, value: unknown): string {
     return place === 'query' || place === 'cookie' ? `${own}=${text}` : text;
   }
   if (style === 'deepObject' && isObject(value)) return deep(own, value, encode);
-  const { prefix, comma, separator, isNamed } = STYLES[style] ?? (STYLES['form'] as Style);
+  const { prefix, comma, separator, isNamed } = STYLES[style] ?? FORM;
   const named = (key: string, text: string): string => (isNamed ? `${key}=${text}` : text);
   const cookies = place === 'cookie' ? '; ' : separator;
   if (Array.isArray(value)) {

@@ -150,7 +150,7 @@ function exampleOf(document: object, holder: unknown, what: string, withExamples
     const { isValid } = schemaValidators(document);
     if (schema === undefined) return named ?? 'sample';
     const candidates = [
-      ...(named === undefined ? [] : [() => named, () => JSON.parse(String(named)) as unknown]),
+      ...(named === undefined ? [] : [() => named, () => JSON.parse(textOf(named)) as unknown]),
       ...(withExamples ? [() => sampleOf(document, schema)] : []),
       () => sampleOf(document, schema, { withExamples: false }),
     ];

@@ -8,9 +8,9 @@ import { readPattern } from './sampler';
 /** Compares values with the schemas of one document, which are compiled on demand. */
 export interface SchemaValidators {
   /** What is wrong with a value by the schema at a path of names; `undefined`: nothing, or the schema cannot be compiled. */
-  problemOf(names: readonly string[], value: unknown): string | undefined;
+  problemOf(this: void, names: readonly string[], value: unknown): string | undefined;
   /** Whether a schema of the document allows a value. */
-  isValid(schema: unknown, value: unknown): boolean;
+  isValid(this: void, schema: unknown, value: unknown): boolean;
 }
 
 const DOCUMENT = 'document';

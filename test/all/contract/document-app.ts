@@ -56,7 +56,7 @@ function securityOf(vocabulary: Vocabulary, issuer: TestIssuer | HttpTestIssuer)
       },
     };
   }
-  const verify = homemadeGate(issuer as TestIssuer, 'generation');
+  const verify = homemadeGate(issuer, 'generation');
   const refuse = (res: Response): void => void res.status(401).json({ ok: false, reason: 'NOT_FOR_YOU' });
   return {
     gate(req, res, next) {

@@ -204,8 +204,7 @@ describe('the request of an operation', () => {
 
   const json = (schema: object, openapi?: string) =>
     JSON.parse(
-      requestOf('/a', { requestBody: { content: { 'application/json': { schema } } } }, { openapi } as never).body ??
-        '',
+      requestOf('/a', { requestBody: { content: { 'application/json': { schema } } } }, { openapi }).body ?? '',
     ) as unknown;
   const members = (properties: object) => ({ type: 'object', required: Object.keys(properties), properties });
 
