@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 /** Globals of Node that scripts use. */
-const NODE = ['process', 'console', 'URL', 'Request', 'fetch', 'Buffer', 'setTimeout', 'clearTimeout'];
+const NODE = ['process', 'console', 'URL', 'Request', 'fetch', 'Buffer', 'setTimeout', 'clearTimeout', 'performance'];
 
 const BROWSER = [
   'setInterval',

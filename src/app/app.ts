@@ -18,9 +18,9 @@ export interface CommerceApp {
   readonly app: Express;
   readonly gate: Gate;
   /** Makes `/readyz` respond with 503, so that no new requests are sent. */
-  drain(): void;
+  readonly drain: () => void;
   /** Stops timers and connections. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Makes the commerce API. Requests pass through its middleware from top to bottom. */

@@ -173,7 +173,7 @@ function schemas(contract: Contract, options: { readonly coerceTypes: boolean; r
 /** The parameters of one place as one object; unknown ones are errors. */
 function objectOf(contract: Contract, method: string, path: string, place: 'path' | 'query'): object {
   const here = parametersOf(contract, method, path).filter((parameter) => parameter.in === place);
-  const properties = here.map(({ name, schema }) => {
+  const properties = here.map(({ name, schema }): [string, object] => {
     // Outside of the document, a reference needs its name.
     return [name, '$ref' in schema ? { $ref: `${DOCUMENT}${String(schema.$ref)}` } : schema];
   });

@@ -24,9 +24,11 @@ function assignment(option: NonNullable<Advice['option']>, value: unknown): stri
 }
 
 function textOf(value: unknown): string {
-  if (typeof value !== 'object') return String(value);
+  if (typeof value === 'string') return value;
   const names = Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined;
-  return names?.join(',') ?? shellQuoted(JSON.stringify(value));
+  if (names) return names.join(',');
+  const json = JSON.stringify(value);
+  return typeof value === 'object' ? shellQuoted(json) : json;
 }
 
 /** Pasted into a shell, names of the token must stay text. */

@@ -75,7 +75,7 @@ describe('the log of a server', () => {
   const terminal = { isTTY: true, columns: 80 };
   // eslint-disable-next-line no-control-regex -- the colours of this log
   const coloured = /^\u001b\[2m\d\d:\d\d:\d\d\u001b\[22m \u001b\[36minfo \u001b\[39m request .*status=200.*\n$/;
-  const plain = /^\d\d:\d\d:\d\d info  request status=200 method=GET\n$/;
+  const plain = /^\d\d:\d\d:\d\d info {2}request status=200 method=GET\n$/;
   const json = /^\{"level":"info",.*"status":200,.*\}\n$/;
 
   it.each<[string, RegExp, Parameters<typeof written>]>([

@@ -23,7 +23,7 @@ const MAX_CREATED_SIZE = 1_000_000;
  *
  * @param now - the time in RFC 3339
  */
-export function collection(sample: readonly object[], { complete, settle }: Rules, now: () => string): Collection {
+export function collection(sample: readonly object[], rules: Rules, now: () => string): Collection {
   const [prefix = ''] = (sample as readonly Row[])[0]?.id.split('_') ?? [];
   // By number, ascending: a cursor stays valid when its row is removed.
   const rows = new Map((sample as readonly Row[]).map((row, index) => [index + 1, row]));
@@ -70,13 +70,13 @@ export function collection(sample: readonly object[], { complete, settle }: Rule
     },
     create(input) {
       last += 1;
-      const members = complete?.(input, now()) ?? input;
+      const members = rules.complete?.(input, now()) ?? input;
       return put(last, { id: `${prefix}_${String(last).padStart(4, '0')}`, ...members });
     },
     update(id, changes) {
       const row = find(id);
       const changed = row && { ...row, ...changes, id };
-      return changed && put(numberOf(id), settle?.(changed, now()) ?? changed);
+      return changed && put(numberOf(id), rules.settle?.(changed, now()) ?? changed);
     },
     replace: (row) => void put(numberOf(row.id), row),
     remove: (id) => find(id) !== undefined && drop(numberOf(id)),

@@ -64,7 +64,11 @@ function routesOf({ scopes, operations, actions = [] }: Resource, handlers: Retu
 const DEFAULT_LIMIT = 20;
 
 /** The handlers of one resource, with sample data of their own. */
-function placeholder({ path, rules = {} }: Resource, sample: readonly object[], clock: () => number) {
+function placeholder(
+  { path, rules = {} }: Resource,
+  sample: readonly object[],
+  clock: () => number,
+): Record<keyof typeof OPERATIONS, RequestHandler> & { readonly act: (action: Action) => RequestHandler } {
   const now = (): string => new Date(clock()).toISOString();
   const rows = collection(sample, rules, now);
 
@@ -75,7 +79,8 @@ function placeholder({ path, rules = {} }: Resource, sample: readonly object[], 
   return {
     list(req: Request, res: Response) {
       const { limit = DEFAULT_LIMIT, cursor } = req.query;
-      const page = rows.page(Number(limit), cursor === undefined ? 0 : parseInt(String(cursor), CURSOR_BASE));
+      const after = typeof cursor === 'string' ? parseInt(cursor, CURSOR_BASE) : 0;
+      const page = rows.page(Number(limit), after);
       // Callers must not depend on the content of a cursor: it is the number of a row.
       const next_cursor = page.last === undefined ? null : page.last.toString(CURSOR_BASE);
       res.json({ data: page.rows.map((row) => shown(req, row)), next_cursor });
@@ -103,14 +108,15 @@ function placeholder({ path, rules = {} }: Resource, sample: readonly object[], 
       res.sendStatus(204);
     },
 
-    act({ act, rowId, creates }: Action): RequestHandler {
+    act(action: Action): RequestHandler {
+      const { rowId, creates } = action;
       return function actOnRow(req, res) {
         const input = (req.body ?? {}) as Readonly<Record<string, unknown>>;
         const id = rowId === undefined ? idOf(req) : String(input[rowId]);
         const row = rows.find(id);
         if (!row && rowId === undefined) return refuseUnknown(req, res);
         if (!row) return refuseConflict(req, res, `The ${rowId} of the body does not exist.`);
-        const outcome = act(row, input, now());
+        const outcome = action.act(row, input, now());
         if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
         rows.replace(outcome.row);
         if (creates) res.status(201).location(`${req.baseUrl}/${path}/${id}`);

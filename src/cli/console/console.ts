@@ -140,7 +140,7 @@ export function createConsole(options: ConsoleOptions): Console {
       const rest = log.observe(tokenServer);
       changes.update();
       return function serveConsole(req, res) {
-        if (/^\/console(?![^/?])/.test(req.url ?? '')) return app(req, res);
+        if (/^\/console(?![^/?])/.test(req.url ?? '')) return void app(req, res);
         // What a change is compared with: clients may have been registered without a request.
         if (req.method !== 'GET') changes.update();
         rest(req, res);

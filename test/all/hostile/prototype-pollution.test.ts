@@ -2,7 +2,7 @@ import express from 'express';
 import type { Express } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate/index';
-import type { AuthenticateOptions, Gate } from '../../../src/gate/index';
+import type { Gate } from '../../../src/gate/index';
 import { createGate } from '../../../src/gate/express/authenticate';
 import type { Batch, Change, GenerationSource } from '../../../src/gate/generation/log';
 import { splitInternals } from '../../support/gate-internals';
@@ -25,7 +25,7 @@ const VALUES: readonly [string, unknown][] = [
 function gateOf(given: object = {}): Gate {
   const [options, internals] = splitInternals(given);
   const defaults = { issuer: ISSUER, audience: AUDIENCE, clock: () => NOW_MS, logger: recordingLogger() };
-  return createGate({ ...defaults, unguarded: 'refuse', ...options } as AuthenticateOptions, internals);
+  return createGate({ ...defaults, unguarded: 'refuse', ...options }, internals);
 }
 
 function appOf(gate: Gate): Express {

@@ -28,6 +28,7 @@ export interface DevScene {
   /** Resolves when the console has the last request that `api()` sent. */
   observed(): Promise<void>;
   /** The last request that was denied, after the last one that `api()` sent. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the JSON of a response, of which each test reads its part
   lastDenied(): Promise<any>;
   /** The event stream of the console; `text()` is what has arrived. */
   events(): Promise<{ readonly response: IncomingMessage; readonly text: () => string }>;

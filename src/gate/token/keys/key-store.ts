@@ -13,9 +13,9 @@ import type { FetchedKeys, KeyFetcher } from './fetch-keys';
 /** Keeps the last good key set of each issuer over restarts of the process. Who can write to it can forge tokens. */
 export interface KeyStore {
   /** Resolves with the record of an issuer that was saved last; with `undefined` if there is none. */
-  load(issuer: string): Promise<string | undefined>;
+  readonly load: (issuer: string) => Promise<string | undefined>;
   /** Keeps a record in place of the one before. */
-  save(issuer: string, record: string): Promise<void>;
+  readonly save: (issuer: string, record: string) => Promise<void>;
 }
 
 /** The key set of one issuer in a store. Neither function rejects: what fails is logged. */
