@@ -65,7 +65,8 @@ export function cliScene(options: SceneOptions = {}): CliScene {
     let stderr = '';
     stdout = '';
     const io: CliIo = {
-      env: { TILLGATE_DATA_DIR: dataDir, ...options.env },
+      // Child processes load the sources through another compiler, whose counts c8 would mix up with ours.
+      env: { NODE_V8_COVERAGE: '', TILLGATE_DATA_DIR: dataDir, ...options.env },
       cwd: options.cwd ?? dataDir,
       stdout: { write: (text) => (stdout += text) },
       stderr: { isTTY: options.isTerminal === true, write: (text) => (stderr += text) },
