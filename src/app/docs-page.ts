@@ -19,8 +19,9 @@ export function docsPage(contract: Contract, { baseUrl, issuer, authUrl = issuer
     res.set('Content-Security-Policy', policy);
     next();
   });
+  // The page is made by setup(), the script that starts Swagger UI in it by serveFiles().
   const options = { customSiteTitle: contract.info.title, swaggerOptions: { tryItOutEnabled: true } };
-  router.use('/docs', ...serveFiles(document), setup(document, options));
+  router.use('/docs', ...serveFiles(document, options), setup(document, options));
   return router;
 }
 

@@ -88,7 +88,8 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
 
   it('says why a request was denied', async () => {
     expect((await execute('Orders-createOrder')).status()).toBe(403);
-    // The newest refusal is chosen without a click.
+    // The newest refusal is chosen without a click; the client that was registered stays in front.
+    await console.locator('#tab-why').click();
     const why = console.locator('#why');
     await why.getByText('Add orders:write to the scopes of till-9').waitFor();
     expect(await why.locator('.compare').innerText()).toMatch(/orders:read[^]*orders:write/);
