@@ -73,8 +73,10 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
         for (const [clientId] of changes) known.add(clientId);
         if (mark && end)
           for (let n = 1; n <= mark.unit; n++) ok(known.has(`client-${n}`), `mark ${mark.unit} before ${n}`);
-        // Another one now and then, which reads everything.
-        if (end && known.size % 3 === 0) [reader, known] = [open(), new Set()];
+        if (!end || known.size % 3 !== 0) continue;
+        // Another one now and then, which reads everything. Each may have a connection: the old one is closed.
+        reader.close();
+        [reader, known] = [open(), new Set()];
       }
     });
     let expected: Mark | undefined;

@@ -100,9 +100,7 @@ it.each(EXAMPLES)(
     const [missing, weak, good, last] = JSON.parse(output.trim().split('\n').at(-1) ?? '');
     expect(last).toEqual({ ...good, body: good.body.replaceAll('till-1', 'till-2') });
     expect(good.body).toContain('"caller":"till-1"');
-    expect(missing.body).toContain(
-      name === 'Koa' ? 'Unauthorized' : 'Send an access token in the Authorization header',
-    );
+    expect(missing.body).toContain('Send an access token in the Authorization header');
     if (ENDED[protocol] !== undefined) return expect(good.ended).toBe(ENDED[protocol]);
     expect([missing.status, weak.status, good.status]).toEqual([401, 403, 200]);
     expect(missing.challenge).toBe('Bearer realm="api"');

@@ -33,7 +33,7 @@ function errorsOf(source: string): readonly string[] {
 it('a user sees the types of the matchers, and which option is missing', () => {
   // A test file does not import what setupFilesAfterEnv loads: every entry of the kit exports a type of this module.
   const errors = errorsOf(`import type {} from '../../../src/testing/matchers';
-    import { authenticate } from '../../../src';
+    import { authenticate } from '../../../src/gate/index';
     declare const response: { status: number; headers: object };
     expect(response).toHaveChallenge({ error: 'invalid_token' });
     expect(response).toBeProblem({ status: 401 });
@@ -47,7 +47,7 @@ it('a user sees the types of the matchers, and which option is missing', () => {
 });
 
 it('a scope that was not declared does not compile, in any form', () => {
-  const errors = errorsOf(`import { defineScopes } from '../../../src';
+  const errors = errorsOf(`import { defineScopes } from '../../../src/gate/index';
     const { requireScope, scopes } = defineScopes(['orders:read', 'orders:write']);
     requireScope('orders:read', 'orders:write');
     requireScope(['orders:read']);
