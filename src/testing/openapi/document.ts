@@ -254,8 +254,6 @@ export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
 export const CONTRACT_FILE = [join(__dirname, '../../openapi.yaml'), join(__dirname, '../../../openapi.yaml')].reduce(
   (packed, inClone) => (existsSync(packed) ? packed : inClone),
 );
-/** The same, parsed by the build: reading YAML takes longer. A clone has none. */
-const PARSED_CONTRACT = join(__dirname, 'contract.json');
 let ownContract: ContractDocument | undefined;
 
 /**
@@ -266,12 +264,8 @@ let ownContract: ContractDocument | undefined;
  * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3.1 document
  */
 export function loadContract(source?: string | object): ContractDocument {
-  if (source === undefined) return (ownContract ??= loadContract(parsedContract() ?? CONTRACT_FILE));
+  if (source === undefined) return (ownContract ??= loadContract(CONTRACT_FILE));
   return loadDocument(source, '3.1');
-}
-
-function parsedContract(): object | undefined {
-  return existsSync(PARSED_CONTRACT) ? (JSON.parse(readFileSync(PARSED_CONTRACT, 'utf8')) as object) : undefined;
 }
 
 /**
