@@ -12,6 +12,8 @@ import type { Outcome, Shot } from '../support/load';
 
 const SECONDS = 4;
 const GOOD_PER_SECOND = 25;
+/** Set by `npm run bench:floods`: the time of a machine that other work shares proves nothing. */
+const P99_LIMIT_MS = process.env['FLOOD_P99_MS'];
 /** Its signatures take long enough to be verified in the thread pool. */
 const ISSUER_KEY = testKey('ES384');
 
@@ -52,7 +54,9 @@ async function beside(perSecond: number, flood: (number: number) => Shot, good: 
   const flooding = paced(perSecond, perSecond * SECONDS, () => flood(sent++));
   const outcomes = await paced(GOOD_PER_SECOND, GOOD_PER_SECOND * SECONDS, () => good(made++));
   const flooded = await flooding;
-  console.info(`${expect.getState().currentTestName}: p99 of the others ${percentile(outcomes, 0.99)} ms`);
+  const p99Ms = percentile(outcomes, 0.99);
+  console.info(`${expect.getState().currentTestName}: p99 of the others ${p99Ms} ms`);
+  if (P99_LIMIT_MS !== undefined) expect(p99Ms).toBeLessThan(Number(P99_LIMIT_MS));
   return { good: statuses(outcomes), flood: statuses(flooded) };
 }
 
