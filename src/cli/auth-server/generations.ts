@@ -17,12 +17,15 @@ export interface Generations {
 
 /** A log takes no generation that is further ahead; its tokens are refused until then. */
 const MAX_AHEAD_MS = 60_000;
+/** A change that lies further ahead does not keep the mark from calling the log complete. */
+const AWAITED_MS = 3_600_000;
 
 /** Begins the log with what is stored. */
 export async function openGenerations(settings: AuthServerSettings, store: Store): Promise<Generations> {
   const { maxTokenAgeSeconds, clock, schedule, logger } = settings;
   const log = memoryGenerations({ maxTokenAgeSeconds, clock, schedule });
-  const timers = new Set<Timer>();
+  /** What the log cannot take yet. */
+  const later = new Map<Change, Timer>();
 
   async function publish(change: Change): Promise<boolean> {
     const aheadMs = change[1] - clock();
@@ -34,24 +37,28 @@ export async function openGenerations(settings: AuthServerSettings, store: Store
   function publishLater(change: Change, aheadMs: number): false {
     logger.warn({ aheadMs }, 'the clock has stepped back: a change is published when its time has come');
     const timer = schedule(() => {
-      timers.delete(timer);
+      later.delete(change);
       void publish(change);
     }, aheadMs);
-    timers.add(timer);
+    later.set(change, timer);
     return false;
   }
 
-  // Deleted clients too. A generation is not before the time of its change.
-  for (const { clientId, generation } of store.state.clients.values()) {
-    if (generation >= clock() - log.keptMs) await publish([clientId, generation]);
+  /** The time of the mark; 0 while the log lacks a change that the next hour brings. */
+  function completeMs(): number {
+    const nowMs = clock();
+    return [...later.keys()].some(([, generation]) => generation <= nowMs + AWAITED_MS) ? 0 : nowMs;
   }
-  const handler = logHandler({ log, schedule, clock });
+
+  // All of them, those of deleted clients and old ones too: the clock can be days ahead at this moment.
+  for (const { clientId, generation } of store.state.clients.values()) await publish([clientId, generation]);
+  const handler = logHandler({ log, schedule, clock: completeMs });
   return {
     source: { mark: log.mark, reader: () => log.reader() },
     handler,
     publish,
     close() {
-      for (const timer of timers) timer.cancel();
+      for (const timer of later.values()) timer.cancel();
       // Not the log: a gate of this process may still serve its last requests.
       handler.close();
     },

@@ -32,9 +32,9 @@ export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule
 export interface Publisher {
   /**
    * Publishes a change, which must be in the publisher's own record already. Resolves with whether it is in the log; `false`: it is
-   * pending, and appended as soon as possible.
+   * pending, and appended as soon as possible; one of the future, because the clock was set back, when its time has come.
    *
-   * @throws TypeError when it is not a change, or its generation lies in the future
+   * @throws TypeError when it is not a change, or its generation is not a time in ms
    */
   publish(clientId: string, generation: number): Promise<boolean>;
   /** Resolves when the log holds every change for the first time; never rejects. */
@@ -109,7 +109,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
   const keptMs = keptMsOf(maxTokenAgeSeconds);
   const pending = new Map<string, number>();
   /** Changes that the log cannot take yet, because their time has not come. */
-  let early = new Map<string, Change>();
+  const early = new Map<string, Change>();
   /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
   let last: Mark | undefined;
   let running: Promise<void> | undefined;
@@ -145,24 +145,28 @@ export function startPublisher(options: PublisherOptions): Publisher {
     } while (pending.size > 0 && !closed);
   }
 
-  /** Keeps apart what the log can take now: its time comes, and the clock can be set back. */
+  /** Keeps a change for the log: for its next unit, or until its time has come, because the clock was set back. */
+  function keep(change: Change, nowMs: number): void {
+    const [clientId, generation] = change;
+    requireChange(change, isEarly(change, nowMs) ? generation : nowMs);
+    // A lower generation that comes late must not replace a pending one.
+    if (!isEarly(change, nowMs)) {
+      if (generation > (pending.get(clientId) ?? -1)) pending.set(clientId, generation);
+      return;
+    }
+    if (early.size === 0) logger.warn({ aheadMs: generation - nowMs }, EARLY);
+    early.set(keyOf(change), change);
+  }
+
+  /** Separates what the log can take now: the time of a change comes, and the clock can be set back. */
   function sortByTime(): void {
     const nowMs = clock();
     for (const change of pending) {
-      if (!isEarly(change, nowMs)) continue;
-      pending.delete(change[0]);
-      early.set(keyOf(change), change);
+      if (isEarly(change, nowMs) && pending.delete(change[0])) keep(change, nowMs);
     }
     for (const [key, change] of early) {
-      if (isEarly(change, nowMs)) continue;
-      early.delete(key);
-      raise(change);
+      if (!isEarly(change, nowMs) && early.delete(key)) keep(change, nowMs);
     }
-  }
-
-  /** A lower generation that comes late must not replace a pending one. */
-  function raise([clientId, generation]: Change): void {
-    if (generation > (pending.get(clientId) ?? -1)) pending.set(clientId, generation);
   }
 
   /** Whether the log lacks a change that the next hour brings. */
@@ -216,27 +220,20 @@ export function startPublisher(options: PublisherOptions): Publisher {
       if (!isSameMark(found, first)) throw new SourceError('the log has changed meanwhile');
     }
     [last, isComplete, completeMs] = [first, false, 0];
-    record.due.forEach(raise);
-    early = record.later;
-    if (early.size > 0)
-      logger.warn({ count: early.size }, 'changes of the future are pending until their time has come');
-  }
-
-  async function readRecord(): Promise<{ readonly due: readonly Change[]; readonly later: Map<string, Change> }> {
-    const due: Change[] = [];
-    const later = new Map<string, Change>();
-    for await (const change of await ask(readChanges)) {
+    for (const change of record) {
       try {
-        const isLater = isEarly(change, clock());
-        if (!isLater) requireChange(change, clock());
-        if (isLater) later.set(keyOf(change), change);
-        else due.push(change);
+        keep(change, clock());
       } catch (error) {
         // A wrong change must not keep the others from being published.
         logger.error({ detail: (error as Error).message }, 'a change cannot be published, it is left out');
       }
     }
-    return { due, later };
+  }
+
+  async function readRecord(): Promise<readonly Change[]> {
+    const record: Change[] = [];
+    for await (const change of await ask(readChanges)) record.push(change);
+    return record;
   }
 
   async function run(): Promise<void> {
@@ -266,8 +263,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
   }
 
   async function publish(clientId: string, generation: number): Promise<boolean> {
-    requireChange([clientId, generation], clock());
-    raise([clientId, generation]);
+    keep([clientId, generation], clock());
     const isPending = (): boolean =>
       [...early.values()].some(([id, later]) => id === clientId && later >= generation) ||
       (pending.get(clientId) ?? -1) >= generation;
@@ -293,6 +289,8 @@ export function startPublisher(options: PublisherOptions): Publisher {
     },
   };
 }
+
+const EARLY = 'changes of the future are pending until their time has come';
 
 /** One key for the same change, however often it is read. */
 function keyOf([clientId, generation]: Change): string {

@@ -56,12 +56,27 @@ describe('GET /generations', () => {
     expect(body.mark.epoch).not.toBe(mark.epoch);
   });
 
-  it('leaves out changes that no token can need any more, which maxTokenAgeSeconds says', async () => {
-    await registerClient(server);
-    await server.time.advance(3_660_001);
-    const { generation } = await registerClient(server, { client_id: 'late' });
+  it('has every change although the clock is ten days ahead when it starts, and right again later', async () => {
+    const { generation } = await registerClient(server);
+    server.time.step(10 * 86_400_000);
+    server = await server.restart();
+    server.time.step(-10 * 86_400_000);
+    expect(await served()).toEqual([['pos-17', generation]]);
+  });
+
+  it('is not called complete while a change of the next hour is missing, because the clock was slow at the start', async () => {
+    const { generation } = await registerClient(server);
+    server.time.step(-600_000);
+    server = await server.restart();
+    const { body } = await server.get('/generations');
+    expect(body).toMatchObject({ changes: [], mark: { complete_ms: 0 } });
+    await server.time.advance(600_000);
+    expect(await served()).toEqual([['pos-17', generation]]);
+    expect((await server.get('/generations')).body.mark.complete_ms).toBe(server.time.clock());
+  });
+
+  it('keeps changes for as long as maxTokenAgeSeconds says', async () => {
     server = await server.restart({ maxTokenAgeSeconds: 60 });
-    expect(await served()).toEqual([['late', generation]]);
     expect((await server.get('/generations')).body.mark.kept_ms).toBe(3_660_000);
   });
 

@@ -207,7 +207,26 @@ describe('startPublisher', () => {
     expect(scene.log.lines).toEqual(Array(3).fill('error: a change cannot be published, it is left out'));
   });
 
-  it('refuses to publish a generation in the future, and what is no change', async () => {
+  it('keeps a change of the future until its time has come: the clock was set back after the change before it', async () => {
+    const scene = new Scene();
+    const publisher = await scene.publish();
+    await scene.change('pos');
+    await scene.change('pos');
+    scene.time.step(-600_000);
+    expect(await scene.change('pos')).toBe(false);
+    expect(scene.record.get('pos')).toBe(START + 2);
+    const { completeMs } = scene.engine.state.mark!;
+    await scene.time.advance(500_000);
+    expect(publisher.status().pending).toBe(1);
+    expect(scene.engine.state.mark).toMatchObject({ completeMs });
+    await scene.time.advance(100_000);
+    expect(publisher.status().pending).toBe(0);
+    expect(scene.engine.state.entries.at(-1)).toEqual(['pos', START + 2]);
+    expect(scene.engine.state.mark!.completeMs).toBeGreaterThan(completeMs);
+    expect(scene.log.lines).toEqual(['warn: changes of the future are pending until their time has come']);
+  });
+
+  it('refuses to publish a number in microseconds, and what is no change', async () => {
     const scene = new Scene();
     const publisher = await scene.publish();
     await expect(publisher.publish('pos', START * 1000)).rejects.toThrow('is it in microseconds?');
