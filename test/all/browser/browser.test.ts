@@ -210,7 +210,10 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     expect(await callFrom('x')).toEqual([401, expect.stringContaining('error="invalid_token"')]);
     const before = scene.errors.length;
     await page.goto(scene.shop.replace('127.0.0.1', 'localhost'));
+    // Chromium may report the refusal after it has rejected the request.
+    const reported = page.waitForEvent('console', (message) => message.text().includes('blocked by CORS policy'));
     expect(await callFrom(good)).toBeUndefined();
+    await reported;
     expect(scene.errors.splice(before)).toEqual([expect.stringContaining('blocked by CORS policy')]);
     await page.close();
   });

@@ -80,7 +80,8 @@ async function startShop(): Promise<{ readonly origin: string; close(): void }> 
 
 async function openPage(browser: Browser, url: string, errors: string[]): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' });
-  page.setDefaultTimeout(20_000);
+  // A limit for what never comes: a machine that does other work as well must not fail a test.
+  page.setDefaultTimeout(120_000);
   // Chromium reports a response of 400 or above as well.
   page.on('console', (message) => {
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))

@@ -238,6 +238,7 @@ async function showRequest(id) {
   showRequests();
   try {
     const request = await call('GET', `/console/api/requests/${id}`);
+    if (chosenRequest !== id) return;
     $('#why').replaceChildren(
       el('h3', {}, pill(request.status), ` ${request.method} `, el('code', {}, request.path)),
       facts({
@@ -251,6 +252,7 @@ async function showRequest(id) {
       ...explanation(request),
     );
   } catch {
+    if (chosenRequest !== id) return;
     $('#why').replaceChildren(el('p', { className: 'empty' }, 'This request is no longer kept.'));
   }
 }
@@ -637,11 +639,18 @@ $('#inspect').addEventListener('submit', async (event) => {
 
 // What changes by itself.
 
-async function load() {
+let loaded = Promise.resolve();
+/** One after the other: an older state never replaces a newer one. */
+const load = () => (loaded = loaded.then(loadNow, loadNow));
+
+async function loadNow() {
   const shown = () => JSON.stringify(state.clients.find(({ client_id }) => client_id === chosenClient));
   const before = shown();
   Object.assign(state, await call('GET', '/console/api/state'));
-  ({ requests } = await call('GET', '/console/api/requests'));
+  const { requests: listed } = await call('GET', '/console/api/requests');
+  // The stream may have brought newer ones meanwhile.
+  const newest = listed[0]?.id ?? 0;
+  requests = [...requests.filter(({ id }) => id > newest), ...listed];
   $('#base-url').textContent = state.base_url;
   $('#auth-url').textContent = state.auth_url;
   $('#docs').parentElement.parentElement.hidden = state.docs_url === null;
@@ -682,11 +691,16 @@ let pending;
 const events = new EventSource('/console/api/events');
 events.addEventListener('open', () => {
   setConnection('Live');
+  // It may be another process, which counts from 1.
+  requests = [];
   void load();
 });
 events.addEventListener('error', () => setConnection('Disconnected: is tillgate dev running?'));
 events.addEventListener('clients', () => void load());
-events.addEventListener('cleared', () => void load());
+events.addEventListener('cleared', () => {
+  requests = [];
+  void load();
+});
 events.addEventListener('request', ({ data }) => {
   const request = JSON.parse(data);
   requests = [request, ...requests].slice(0, 500);
