@@ -1,8 +1,12 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest';
 
-/** Suites about what a process has once: its metrics. */
-const ALONE = ['test/gate/opentelemetry/observe.test.ts', 'test/app/server.test.ts'];
+/** Suites about what a process has once: its metrics, and V8's counts of calls, which the coverage is read from. */
+const ALONE = [
+  'test/gate/opentelemetry/observe.test.ts',
+  'test/app/server.test.ts',
+  'test/gate/express/parses.test.ts',
+];
 
 /** `npm test`, and `npx jest test/gate/express/guard.test.ts`: what needs no network, no child process and no waiting. */
 const config: Config = {
