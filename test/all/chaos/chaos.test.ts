@@ -16,8 +16,8 @@ function lastRelease(): string | undefined {
 it('under faults of Redis, gates and clocks every promise holds: a short run of npm run chaos', async () => {
   const release = lastRelease();
   const beside = release && compileRevision(release);
-  // This seed draws a kill, a step of the clock of the publisher, a restore, a wipe and a failover, with short pauses.
-  const { counts, entries } = await runChaos({ source: 'redis', length: { faults: 5 }, seed: 664, beside });
+  // This seed draws a failover, a wipe, a clock of a gate that is set wrong, a restore, and a step of the clock of the publisher, with short pauses.
+  const { counts, entries } = await runChaos({ source: 'redis', length: { faults: 5 }, seed: 18242, beside });
   const broken = counts.filter(({ violations }) => violations.length > 0);
   if (broken.length > 0) throw new Error(report(counts, entries));
   // Otherwise nothing was tested.

@@ -40,6 +40,15 @@ const fault = (fromMs: number, toMs: number, more: Partial<FaultEntry> = {}): Fa
 });
 const final = (generation: number, status: number): RequestEntry =>
   request(generation, T + 90_000, status, { final: true });
+/** Said to be published, and looked up 10 ms later. */
+const published = (generation: number, atMs: number, isFound: boolean): Entry => ({
+  kind: 'published',
+  client: 'pos',
+  generation,
+  atMs,
+  readMs: atMs + 10,
+  isFound,
+});
 const memory = (...sizes: number[]): Entry[] =>
   sizes.map((bytes, atMs) => ({ kind: 'memory', process: 'gate-1#1', atMs, bytes }));
 
@@ -52,6 +61,7 @@ function broken(entries: readonly Entry[]): string[] {
 const LATE = 'dead token accepted after the bound';
 const AGAIN = 'token accepted that the process had refused';
 const GOOD = 'good token refused with 401';
+const MISSING = 'published change not in the log';
 const UNAVAILABLE = '503 while the source was healthy';
 const SILENT = 'no response from a running gate';
 const HISTORY = [change(1, 0), change(2, T)];
@@ -85,6 +95,50 @@ describe('the checker of the chaos run', () => {
     ['a good token before its change is sent', [...HISTORY, request(1, T - 11, 401)], [GOOD]],
     ['a token whose change has no response', [change(1, 0), unanswered(T), request(1, T + 20, 401)], []],
     ['a good token after a change without a response', [unanswered(0), change(2, T), request(2, T + 20, 401)], [GOOD]],
+    [
+      'a good token at a clock that is wrong',
+      [...HISTORY, fault(T, T + 90, { errorMs: 30_000 }), request(2, T + 20, 401, { reason: 'generation_invalid' })],
+      [],
+    ],
+    [
+      'a good token that is called superseded at a clock that is wrong',
+      [...HISTORY, fault(T, T + 90, { errorMs: 30_000 }), request(2, T + 20, 401, { reason: 'superseded' })],
+      [GOOD],
+    ],
+    [
+      'a good token at a right clock, for another reason',
+      [...HISTORY, fault(T, T + 90), request(2, T + 20, 401, { reason: 'generation_invalid' })],
+      [GOOD],
+    ],
+    [
+      'refused by a clock that was wrong, then accepted',
+      [
+        ...HISTORY,
+        fault(T, T + 30, { errorMs: 30_000 }),
+        request(2, T + 20, 401, { reason: 'not_yet_valid' }),
+        request(2, T + 50, 200),
+      ],
+      [],
+    ],
+    [
+      'a dead token within the error of a clock',
+      [...HISTORY, fault(T, T + 9_000, { errorMs: 3_000 }), request(1, T + 8_010, 200)],
+      [],
+    ],
+    [
+      'a dead token after the error of a clock',
+      [...HISTORY, fault(T, T + 9_000, { errorMs: 3_000 }), request(1, T + 8_011, 200)],
+      [LATE],
+    ],
+    [
+      'a dead token at another gate than that of the clock',
+      [...HISTORY, fault(T, T + 9_000, { errorMs: 3_000, gate: 'gate-2' }), request(1, T + 1_011, 200)],
+      [LATE],
+    ],
+    ['a published change that is in the log', [...HISTORY, published(2, T, true)], []],
+    ['a published change that is not in the log', [...HISTORY, published(2, T, false)], [MISSING]],
+    ['a published change that nobody has made', [...HISTORY, published(3, T, true)], [MISSING]],
+    ['a published change while the log may go back', [...HISTORY, fault(T, T + 90), published(2, T, false)], []],
     ['503 without a fault', [request(1, T, 503)], [UNAVAILABLE]],
     ['503 within the recovery', [fault(0, T - 3_000), request(1, T, 503)], []],
     ['503 after the recovery', [fault(0, T - 3_001), request(1, T, 503)], [UNAVAILABLE]],

@@ -1,4 +1,4 @@
-import type { ChangeEntry, Entry, FaultEntry, MemoryEntry, RequestEntry } from './ledger';
+import type { ChangeEntry, Entry, FaultEntry, MemoryEntry, PublishedEntry, RequestEntry } from './ledger';
 
 /** The bounds that the documentation promises, for the settings of a run; in ms. */
 export interface Bounds {
@@ -31,7 +31,8 @@ export function check(entries: readonly Entry[], bounds: Bounds): readonly Count
   return [
     count('dead token accepted after the bound', dead, (request) => acceptedLate(request, run, bounds)),
     count('token accepted that the process had refused', processesOf(requests), acceptedAgain),
-    count('good token refused with 401', good, (request) => (request.status === 401 ? describe(request) : undefined)),
+    count('good token refused with 401', good, (request) => refusedGood(request, run, bounds)),
+    count('published change not in the log', run.published, (change) => notInLog(change, run)),
     count('503 while the source was healthy', requests, (request) => healthy(request, [503], run, bounds)),
     count('no response from a running gate', requests, (request) => healthy(request, [0], run, bounds)),
     count('other status than 200, 401, 503', requests, ({ status, process }) =>
@@ -52,6 +53,8 @@ function count<Case>(rule: string, cases: readonly Case[], judge: (one: Case) =>
 
 interface Run {
   readonly requests: readonly RequestEntry[];
+  /** While the log could not go back. */
+  readonly published: readonly PublishedEntry[];
   readonly faults: readonly FaultEntry[];
   readonly crashes: readonly Extract<Entry, { kind: 'crash' }>[];
   readonly memory: readonly MemoryEntry[];
@@ -64,8 +67,13 @@ function readRun(entries: readonly Entry[]): Run {
     entries.filter((entry): entry is Extract<Entry, { kind: Kind }> => entry.kind === kind);
   const changes = groupBy(of('change'), ({ client }) => client);
   for (const list of changes.values()) list.sort((one, other) => one.sentMs - other.sentMs);
-  return { requests: of('request'), faults: of('fault'), crashes: of('crash'), memory: of('memory'), changes };
+  const faults = of('fault');
+  const published = of('published').filter(({ atMs, readMs }) => !outageIn(atMs - LOST_MS, readMs, '', faults));
+  return { requests: of('request'), published, faults, crashes: of('crash'), memory: of('memory'), changes };
 }
+
+/** An engine that is killed may lose what it has acknowledged in the second before. */
+const LOST_MS = 1_000;
 
 function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
   const groups = new Map<string, Item[]>();
@@ -90,7 +98,9 @@ function acceptedLate(request: RequestEntry, run: Run, bounds: Bounds): string |
   if (request.status !== 200) return undefined;
   const lates = changesSince(request, run).map(({ ack: { atMs } }) => {
     const isHealthy = !outageIn(atMs - bounds.recoveryMs, atMs + bounds.healthyMs, request.process, run.faults);
-    return request.sentMs - atMs - (isHealthy ? bounds.healthyMs : bounds.anyFaultMs);
+    // A wrong clock may lengthen the bound by its error while it is wrong.
+    const errorMs = Math.max(0, ...outagesIn(atMs, request.sentMs, request.process, run.faults).map(errorOf));
+    return request.sentMs - atMs - (isHealthy ? bounds.healthyMs : bounds.anyFaultMs + errorMs);
   });
   const lateMs = Math.max(...lates);
   return lateMs > 0 ? `${describe(request)}: ${Math.round(lateMs)} ms after the bound` : undefined;
@@ -102,7 +112,8 @@ function processesOf(requests: readonly RequestEntry[]): readonly (readonly Requ
 
 /** A response that was sent before a refusal arrived proves nothing. */
 function acceptedAgain(requests: readonly RequestEntry[]): string | undefined {
-  const refused = requests.filter(({ status }) => status === 401);
+  // A clock that is wrong refuses a token for another reason, and not for ever.
+  const refused = requests.filter(({ status, reason = 'superseded' }) => status === 401 && reason === 'superseded');
   const again = requests.find(
     ({ status, generation, sentMs }) =>
       status === 200 && refused.some((other) => other.generation >= generation && other.receivedMs < sentMs),
@@ -123,8 +134,36 @@ function healthy(request: RequestEntry, statuses: readonly number[], run: Run, b
   return isOutage ? undefined : describe(request);
 }
 
-function outageIn(fromMs: number, toMs: number, process: string, faults: readonly FaultEntry[]): boolean {
-  return faults.some(
+/** Only a clock that is wrong makes a good token one of the future; nothing makes it superseded. */
+function refusedGood(request: RequestEntry, run: Run, bounds: Bounds): string | undefined {
+  const { status, reason, sentMs, receivedMs, process } = request;
+  if (status !== 401) return undefined;
+  const isWrongClock = outagesIn(sentMs - bounds.healthyMs, receivedMs, process, run.faults).some(errorOf);
+  return isWrongClock && reason !== undefined && reason !== 'superseded' ? undefined : describe(request);
+}
+
+function errorOf({ errorMs = 0 }: FaultEntry): number {
+  return errorMs;
+}
+
+function notInLog({ client, generation, atMs, isFound }: PublishedEntry, run: Run): string | undefined {
+  const isKnown = (run.changes.get(client) ?? []).some(({ ack }) => ack === undefined || ack.generation >= generation);
+  if (isFound && isKnown) return undefined;
+  return `${new Date(atMs).toISOString()} ${client} of generation ${generation}${isKnown ? '' : ', which nobody has made'}`;
+}
+
+function outageIn(...period: Parameters<typeof outagesIn>): boolean {
+  return outagesIn(...period).length > 0;
+}
+
+/** The faults of a process in a period; of none in particular where it has no name. */
+function outagesIn(
+  fromMs: number,
+  toMs: number,
+  process: string,
+  faults: readonly FaultEntry[],
+): readonly FaultEntry[] {
+  return faults.filter(
     (fault) =>
       fault.isOutage &&
       fault.fromMs <= toMs &&

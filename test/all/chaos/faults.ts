@@ -23,6 +23,7 @@ export function seeded(seed: number): Random {
 export interface Fault {
   readonly name: string;
   readonly isOutage: boolean;
+  readonly errorMs?: number;
   readonly gate?: string;
   /** Begins the fault and ends it; resolves when everything works again that a fault concerns. */
   readonly run: () => Promise<void>;
@@ -42,16 +43,27 @@ interface Draw extends Stand {
 interface Kind {
   /** Default: an outage of every gate. */
   readonly concerns?: 'gate' | 'nothing';
+  /** By how much a clock is wrong, where that is more than the documentation allows, in ms. */
+  readonly errorMs?: number;
   readonly isPossible?: (stand: Stand) => boolean;
   readonly run: (draw: Draw) => Promise<unknown>;
 }
 
 const hasEngine = ({ engine }: Stand): boolean => engine !== undefined;
-/** Ms by which a clock steps: within the tolerance, which is what the documentation asks of clocks. */
+/** Ms by which the clock of a gate steps: within the tolerance, and far beyond it. */
 const STEP_MS = 1_500;
+const FAR_STEP_MS = 30_000;
 /** Far beyond the tolerance: what the publisher and the engine stamp is not what a gate goes by. */
 const PUBLISHER_STEP_MS = 30_000;
 const ENGINE_STEP_MS = 2 * 86_400_000;
+
+function stepGate(stepMs: number): Kind['run'] {
+  return async ({ gate, random, last }) => {
+    gate.child?.send({ shiftMs: random() < 0.5 ? stepMs : -stepMs });
+    await last();
+    gate.child?.send({ shiftMs: 0 });
+  };
+}
 
 const KINDS: Readonly<Record<string, Kind>> = {
   'kill a gate': { concerns: 'gate', run: ({ gate, restart }) => restart(gate) },
@@ -101,14 +113,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
       return Promise.resolve();
     },
   },
-  'step the clock of a gate': {
-    concerns: 'gate',
-    async run({ gate, random, last }) {
-      gate.child?.send({ shiftMs: random() < 0.5 ? STEP_MS : -STEP_MS });
-      await last();
-      gate.child?.send({ shiftMs: 0 });
-    },
-  },
+  'step the clock of a gate': { concerns: 'gate', run: stepGate(STEP_MS) },
+  'set the clock of a gate wrong': { concerns: 'gate', errorMs: FAR_STEP_MS, run: stepGate(FAR_STEP_MS) },
   'step the clock of the publisher': {
     isPossible: hasEngine,
     async run({ tokenServer, random, last }) {
@@ -138,7 +144,7 @@ export function drawFaults(stand: Stand, burst: () => Promise<void>, random: Ran
         .map((kind) => ({ kind, at: random() }))
         .sort((a, b) => a.at - b.at)
         .map(({ kind }) => kind);
-    const [name, { concerns, run }] = deck.pop() as (typeof possible)[number];
+    const [name, { concerns, errorMs, run }] = deck.pop() as (typeof possible)[number];
     const gate = pick(stand.gates, random);
     const wire = pick(
       [...(stand.publisherWire ? [stand.publisherWire] : []), ...stand.gates.map((one) => one.wire)],
@@ -150,6 +156,7 @@ export function drawFaults(stand: Stand, burst: () => Promise<void>, random: Ran
       name,
       isOutage: concerns !== 'nothing',
       ...(concerns === 'gate' && { gate: gate.name }),
+      ...(errorMs !== undefined && { errorMs }),
       run: async () => void (await run({ ...stand, random, gate, wire, last, burst })),
     };
   };

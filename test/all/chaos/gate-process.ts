@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { createGate } from '../../../src/gate/express/authenticate';
 import type { AuthenticateOptions } from '../../../src/gate/index';
 import { splitInternals } from '../../support/gate-internals';
+import { watchEventLoop } from './event-loop';
 
-const SAMPLE_EVERY_MS = 500;
 let shiftMs = 0;
 
 const [options, internals] = splitInternals(JSON.parse(process.argv[2] ?? '') as object);
@@ -20,7 +20,7 @@ const server = createServer((req, res) => gate(req, res, () => res.end()));
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
 
 void gate.ready().then(() => process.send?.({ isReady: true }));
-setInterval(() => process.send?.({ bytes: process.memoryUsage.rss() }), SAMPLE_EVERY_MS);
+watchEventLoop((starvedMs) => process.send?.({ bytes: process.memoryUsage.rss(), starvedMs }));
 process.on('message', (message: { readonly shiftMs: number }) => void (shiftMs = message.shiftMs));
 // Must not outlive the run, whatever ends that.
 process.on('disconnect', () => process.exit());

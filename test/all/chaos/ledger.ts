@@ -19,6 +19,8 @@ export interface RequestEntry {
   readonly sentMs: number;
   readonly receivedMs: number;
   readonly status: number;
+  /** Why it was refused with 401. */
+  readonly reason?: string;
   /** Sent to a process that was started when all faults were over and has seen no newer token of the client. */
   readonly final?: boolean;
 }
@@ -32,6 +34,19 @@ export interface FaultEntry {
   readonly gate?: string;
   /** Whether a gate may refuse with 503 while it lasts; a burst of requests does not allow it. */
   readonly isOutage: boolean;
+  /** By how much a clock is wrong that the documentation does not allow; absent: by none. */
+  readonly errorMs?: number;
+}
+
+/** A change of which the publisher has said that it is in the log, and what a reader of the log found after that. */
+export interface PublishedEntry {
+  readonly kind: 'published';
+  readonly client: string;
+  readonly generation: number;
+  readonly atMs: number;
+  /** When the log was read to its end. */
+  readonly readMs: number;
+  readonly isFound: boolean;
 }
 
 /** A process that ended without being told to. */
@@ -49,7 +64,7 @@ export interface MemoryEntry {
   readonly bytes: number;
 }
 
-export type Entry = ChangeEntry | RequestEntry | FaultEntry | CrashEntry | MemoryEntry;
+export type Entry = ChangeEntry | PublishedEntry | RequestEntry | FaultEntry | CrashEntry | MemoryEntry;
 
 /** What happened in a run: in memory, and as JSON lines in a file where one is given. */
 export interface Ledger {

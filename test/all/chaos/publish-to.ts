@@ -8,14 +8,19 @@ export async function publishTo(
   source: GenerationSource,
   own: GenerationSource,
   dependencies: Dependencies = {},
+  onPublished: (change: Change) => void = () => undefined,
 ): Promise<{ close(): void }> {
   const record = new Map<string, number>();
   const reader = own.reader();
   await readOn(reader, 0, record);
   const publisher = startPublisher({ source, changes: () => record, ...dependencies });
 
+  async function publish(change: Change): Promise<void> {
+    if (await publisher.publish(...change)) onPublished(change);
+  }
+
   async function follow(): Promise<void> {
-    for (;;) for (const change of await readOn(reader, 30_000, record)) void publisher.publish(...change);
+    for (;;) for (const change of await readOn(reader, 30_000, record)) void publish(change);
   }
   // Ends with the reader.
   follow().catch(() => undefined);

@@ -17,6 +17,8 @@ const REQUEST_EVERY_MS = 20;
 const CHANGE_EVERY_MS = 300;
 const BURST = 1_000;
 const READY_WITHIN_MS = 20_000;
+/** The gate at the end has no publisher any more. */
+const FINAL_SILENCE_MS = 60_000;
 /** The last of a client's generations that are presented. */
 const PRESENTED = 4;
 
@@ -66,7 +68,7 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
     if (!child) return;
     const headers = { authorization: `Bearer ${tokenOf(client, generation)}` };
     const sentMs = Date.now();
-    const { status } = await shoot({ url: `http://127.0.0.1:${child.port}/`, headers, agent });
+    const { status, body } = await shoot({ url: `http://127.0.0.1:${child.port}/`, headers, agent });
     const receivedMs = Date.now();
     ledger.add({
       kind: 'request',
@@ -76,6 +78,7 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
       sentMs,
       receivedMs,
       status,
+      ...(status === 401 && { reason: (JSON.parse(body) as { code: string }).code }),
       ...(final && { final }),
     });
   }
@@ -112,9 +115,10 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
     await Promise.all(sent);
   }
 
-  /** Nothing is presented to a new gate but tokens that it must refuse. */
+  /** Nothing is presented to a new gate but tokens that it must refuse. What is published has survived the publisher. */
   async function askNewGate(): Promise<void> {
-    const gate = await stand.addGate('final');
+    if (stand.engine) await stand.tokenServer.kill();
+    const gate = await stand.addGate('final', { maxSilenceMs: FINAL_SILENCE_MS });
     // One that does not get ready responds with 503, which counts as lost changes.
     await Promise.race([gate.child?.ready, new Promise((resolve) => setTimeout(resolve, READY_WITHIN_MS).unref())]);
     await Promise.all(clients.map(({ id, generations }) => present(gate, id, generations.at(-2) as number, true)));

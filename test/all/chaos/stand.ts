@@ -11,6 +11,7 @@ import type { Child } from './children';
 import { ENGINES } from './engines';
 import type { Engine, SourceName } from './engines';
 import type { Ledger } from './ledger';
+import { observeLog } from './observer';
 
 /** Limits of the gates: short, so that a run of minutes passes each of them often. */
 const LIMITS = {
@@ -47,12 +48,14 @@ export interface Stand {
   readonly tokenServer: {
     readonly url: string;
     restart: () => Promise<void>;
+    /** Ends it, and with it the publisher. */
+    kill: () => Promise<void>;
     /** Sets the clock of its publisher. */
     readonly setClock: (aheadMs: number) => void;
   };
   readonly restart: (gate: Resource) => Promise<void>;
   /** Starts one more gate, which knows nothing yet. */
-  readonly addGate: (name: string) => Promise<Resource>;
+  readonly addGate: (name: string, limits?: Partial<typeof LIMITS>) => Promise<Resource>;
   readonly close: () => Promise<void>;
 }
 
@@ -72,31 +75,34 @@ export async function startStand({ source, gateCount, trusted, ledger, beside }:
   const tokenPort = await freePort();
   const publisherWire = engine && (await startTcpProxy(engine.port));
   const publisherArgs = [dataDir, String(tokenPort), ...(publisherWire ? [engine.url(publisherWire.port)] : [])];
+  const observer = engine && observeLog(engine, ledger);
   let restarts = 0;
   const versions = [COMPILED, beside ?? COMPILED];
   const startTokenServer = (): Promise<Child> => {
     const script = join(versions[restarts++ % 2] as string, 'test/all/chaos/token-server-process.js');
-    return startChild(script, `token-server#${restarts}`, publisherArgs, ledger);
+    return startChild(script, `token-server#${restarts}`, publisherArgs, ledger, (...change) =>
+      observer?.find(...change),
+    );
   };
   let tokenServer = await startTokenServer();
 
   const gates: Resource[] = [];
   const starts = new Map<string, number>();
 
-  async function start(gate: Resource): Promise<void> {
+  async function start(gate: Resource, limits = {}): Promise<void> {
     const number = (starts.get(gate.name) ?? 0) + 1;
     starts.set(gate.name, number);
     const { port } = gate.wire;
     const generationSource = engine?.url(port) ?? `http://127.0.0.1:${port}/generations`;
-    const options = JSON.stringify({ ...trusted, ...LIMITS, generationSource });
+    const options = JSON.stringify({ ...trusted, ...LIMITS, ...limits, generationSource });
     const script = join(versions[gates.indexOf(gate) % 2] as string, 'test/all/chaos/gate-process.js');
     gate.child = await startChild(script, `${gate.name}#${number}`, [options], ledger);
   }
 
-  async function addGate(name: string): Promise<Resource> {
+  async function addGate(name: string, limits = {}): Promise<Resource> {
     const gate: Resource = { name, wire: await startTcpProxy(engine?.port ?? tokenPort), child: undefined };
     gates.push(gate);
-    await start(gate);
+    await start(gate, limits);
     return gate;
   }
 
@@ -111,6 +117,7 @@ export async function startStand({ source, gateCount, trusted, ledger, beside }:
         await tokenServer.kill();
         tokenServer = await startTokenServer();
       },
+      kill: () => tokenServer.kill(),
       setClock: (shiftMs) => tokenServer.send({ shiftMs }),
     },
     async restart(gate) {
@@ -126,6 +133,7 @@ export async function startStand({ source, gateCount, trusted, ledger, beside }:
         await wire.close();
       }
       await tokenServer.kill();
+      await observer?.close();
       await publisherWire?.close();
       await engine?.stop();
       await rm(dataDir, { recursive: true });

@@ -3,6 +3,8 @@
 import { createServer } from 'node:http';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
+import type { Change } from '../../../src/gate/generation';
+import { watchEventLoop } from './event-loop';
 import { publishTo } from './publish-to';
 
 const [dataDir = '', port = '', url] = process.argv.slice(2);
@@ -12,10 +14,12 @@ const logger = { info() {}, warn() {}, error() {} };
 
 void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, logger }).then(
   async ({ handler, generations }) => {
-    if (url)
-      await publishTo(generationsFromUrl(url, { logger }), generations, { logger, clock: () => Date.now() + shiftMs });
+    const clock = (): number => Date.now() + shiftMs;
+    const tell = (published: Change): unknown => process.send?.({ published });
+    if (url) await publishTo(generationsFromUrl(url, { logger }), generations, { logger, clock }, tell);
     createServer(handler).listen(Number(port), '127.0.0.1', () => process.send?.({ port: Number(port) }));
   },
 );
+watchEventLoop((starvedMs) => process.send?.({ starvedMs }));
 process.on('message', (message: { readonly shiftMs: number }) => void (shiftMs = message.shiftMs));
 process.on('disconnect', () => process.exit());
