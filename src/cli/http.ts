@@ -1,7 +1,6 @@
 import type { ClientResource, ClientWithSecret } from './auth-server/index';
 import type { Settings } from 'tillgate/env';
-import { attempt, discoverEndpoint, hasUserInfo, isSecureUrl, parseUrl, readBody } from 'tillgate/internal';
-import type { DiscoveryOptions } from 'tillgate/internal';
+import { attempt, discoverEndpoint, isSecureUrl, parseUrl, readBody } from 'tillgate/internal';
 import { CliError } from './command';
 import type { CliIo } from './command';
 import { embeddedAddress, usesEmbedded } from './settings';
@@ -135,7 +134,10 @@ interface TokenResponse {
 }
 
 /** How documents of the authorization server are fetched: like the gate does. */
-export function documentOf({ fetch }: CliIo, { issuer = '', authUrl = issuer, allowHttp }: Settings): DiscoveryOptions {
+export function documentOf(
+  { fetch }: CliIo,
+  { issuer = '', authUrl = issuer, allowHttp }: Settings,
+): Parameters<typeof discoverEndpoint>[1] {
   return {
     issuer,
     authUrl,
@@ -143,7 +145,8 @@ export function documentOf({ fetch }: CliIo, { issuer = '', authUrl = issuer, al
     signal: AbortSignal.timeout(5_000),
     maxBytes: 1_048_576,
     checkUrl(url) {
-      if (hasUserInfo(url) || (!allowHttp && !isSecureUrl(url))) throw new TypeError('not https');
+      const { username, password } = new URL(url);
+      if (username !== '' || password !== '' || (!allowHttp && !isSecureUrl(url))) throw new TypeError('not https');
     },
   };
 }

@@ -1,4 +1,4 @@
-import { escapeNonAscii, escapeUnsafe } from 'tillgate/internal';
+import { escapeUnsafe } from 'tillgate/internal';
 import type { Logger } from 'tillgate';
 import type { Settings } from 'tillgate/env';
 import { CliError, EXIT, paint } from './command';
@@ -24,10 +24,17 @@ export function openLog(
     // As the line of JSON has them, without what is undefined.
     const entry = JSON.stringify({ level: name, time: new Date().toISOString(), ...fields, msg });
     stderr.write(
-      isPretty ? prettyLine(entry, (color, text) => paint(color, text, stderr, env)) : `${escapeNonAscii(entry)}\n`,
+      isPretty
+        ? prettyLine(entry, (color, text) => paint(color, text, stderr, env))
+        : `${entry.replace(/[\x7f-\uffff]/g, asEscape)}\n`,
     );
   };
   return { info: writer('info'), warn: writer('warn'), error: writer('error') };
+}
+
+/** In JSON any UTF-16 code unit may be escaped: a line is the same bytes on every terminal. */
+function asEscape(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 const SEVERITY = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { attempt, loggableUrl, ownManifest } from 'tillgate/internal';
+import { attempt, loggableUrl } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
 import type { Environment } from 'tillgate/env';
 import { CliError, EXIT, paint, write } from './command';
 import type { CliIo, CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
+import { VERSION } from './version';
 
 /**
  * Runs one command line and returns its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
@@ -33,7 +33,7 @@ export async function run(argv: readonly string[], io: CliIo): Promise<number> {
 function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => void): Command {
   const program = new Command('tillgate')
     .description('The gate in front of a commerce REST API: servers, tokens, client credentials.')
-    .version(ownManifest()?.version ?? 'unknown')
+    .version(VERSION)
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       // As JSON it is written once, by report().
@@ -59,7 +59,6 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     command.action(async () => {
       const options = command.opts<CommandOptions>();
       const env = environmentOf(io, options);
-      useProxy(env);
       const own = { ...io, env };
       const context = { io: options.verbose ? tracing(own) : own, json };
       finish((await work(context, options, ...command.args)) ?? EXIT.ok);
@@ -141,22 +140,6 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ConfigurationError) return EXIT.configuration;
   return error instanceof CliError ? error.exitCode : EXIT.failed;
-}
-
-/**
- * Lets `fetch` use the proxy of the environment where `NODE_USE_ENV_PROXY=1` asks for it: Node 22.21 and 24 do that
- * themselves, for older ones the package undici does.
- */
-function useProxy(env: Environment): void {
-  if (env['NODE_USE_ENV_PROXY'] !== '1' || process.allowedNodeEnvironmentFlags.has('--use-env-proxy')) return;
-  let undici: { EnvHttpProxyAgent: new () => object; setGlobalDispatcher: (agent: object) => void };
-  try {
-    undici = createRequire(join(process.cwd(), 'package.json'))('undici') as typeof undici;
-  } catch {
-    const why = `NODE_USE_ENV_PROXY=1 needs Node 22.21, 24 or later; Node ${process.versions.node} needs the package undici`;
-    throw new CliError(`${why}: npm install undici@6`, EXIT.configuration);
-  }
-  undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent());
 }
 
 /** The io of the real process. */

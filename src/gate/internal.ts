@@ -7,16 +7,12 @@
 export type { Clock } from './core/clock';
 // A test issuer hands its timers to the gates that it makes.
 export type { Schedule } from './core/clock';
-// tillgate check compares the clock of the machine with that of the issuer.
-export { systemClock } from './core/clock';
 // Servers of the kit and commands wait with the timers that the gate uses.
 export { systemSchedule } from './core/clock';
 // The token server and the command hold timers of a schedule.
 export type { Timer } from './core/clock';
 // Cases for generation sources end where a source never does.
 export { withTimeLimit } from './core/clock';
-// A log line is the same bytes on every terminal.
-export { escapeNonAscii } from './core/logger';
 // The command prints what others sent without control characters of a terminal.
 export { escapeUnsafe } from './core/logger';
 // A log and the console show paths without tokens in them.
@@ -25,8 +21,6 @@ export { loggablePath } from './core/logger';
 export { attempt } from './core/objects';
 // Parsed JSON is looked at in one way in all rooms.
 export { isObject } from './core/objects';
-// Members of parsed JSON are read without those of a polluted prototype.
-export { ownMembers } from './core/objects';
 // A member of parsed JSON is read without that of a polluted prototype.
 export { ownValue } from './core/objects';
 // Factories of other rooms take clock, fetch and logger as authenticate() does.
@@ -41,22 +35,14 @@ export { isList } from './core/options';
 export { option } from './core/options';
 // The type of one row of such a table.
 export type { Option } from './core/options';
-// Where a wrong option is, for its message.
-export type { OptionPlace } from './core/options';
 // Factories of other rooms read their options as authenticate() does.
 export { readOptions } from './core/options';
-// Factories of other rooms refuse options in the words of authenticate().
-export { refuseOption } from './core/options';
 // The type of a table of options.
 export type { TableOf } from './core/options';
 // The type of options that have been read.
 export type { ValuesOf } from './core/options';
-// The command shows the version of the package.
-export { ownManifest } from './core/required-packages';
 // Token server and console refuse pages of other origins and hosts.
 export { foreignCaller } from './core/urls';
-// Addresses with a password in them are refused in options of commands too.
-export { hasUserInfo } from './core/urls';
 // An issuer of the token server is an http: or https: URL, as the gate expects.
 export { isHttpUrl } from './core/urls';
 // The token server listens on loopback unless it has an admin token.
@@ -79,20 +65,16 @@ export { isTrial } from './express/report-only';
 export { checksUntil } from './gate/explain';
 // The console shows a request that was allowed.
 export { PASSED } from './gate/explain';
-// The longest life of tokens is one option with one limit.
-export { TOKEN_AGE_OPTION } from './generation/floors';
 // The command opens the source that TILLGATE_GENERATIONS names.
 export { generationsFromUrl } from './generation/from-url';
 // Generations of the issuer are times, and none lies before this one.
 export { FIRST_TIME_MS } from './generation/generation';
 // What counts as a generation is decided in one place.
 export { isGeneration } from './generation/generation';
-// No client may have the name that means all of them.
-export { WILDCARD } from './generation/generation';
 // Token server and test issuer serve their log as an http: source expects it.
 export { logHandler } from './generation/http/handler';
-// What advice depends on.
-export type { AdviceContext } from './token/advice';
+// Advice about a token depends on the options of its gate.
+export { adviceContext } from './token/advice';
 // tillgate explain proposes the settings that would accept a token.
 export { configurationAdvice } from './token/advice';
 // tillgate check proposes the preset of an issuer.
@@ -101,37 +83,19 @@ export { recognizeIssuer } from './token/recognize';
 export { scopeAdvice } from './token/advice';
 // tillgate check lists the claims that may hold scopes.
 export { scopeClaims } from './token/advice';
-// tillgate check says why a document could not be read.
-export type { FetchError } from './token/http';
 // Bodies are read up to a limit.
 export { readBody } from './token/http';
-// tillgate check asks the endpoint that a gate would ask.
-export { introspectionEndpoint } from './token/introspection/endpoint';
-// tillgate explain tells an opaque token from a JWT.
-export { isJwsShaped } from './token/jws';
 // explain, token and the console show what is in a token, unverified.
 export { parseToken } from './token/jws';
-// The type of that.
-export type { UnverifiedToken } from './token/jws';
 // The command finds endpoints by the metadata that the gate reads.
 export { discoverEndpoint } from './token/keys/fetch-keys';
-// How it looks for them.
-export type { DiscoveryOptions } from './token/keys/fetch-keys';
 // A test issuer serves its metadata where a gate looks for it.
 export { wellKnownUrls } from './token/keys/fetch-keys';
-// The type of one preset.
-export type { Preset } from './token/presets';
 // check and explain name presets by their table.
 export { PRESETS } from './token/presets';
-// The token server registers scopes that a gate can read.
-export { isScopeToken } from './token/scopes';
 // tillgate check reads the scopes of a claim as the gate does.
 export { namesOfClaim } from './token/scopes';
-// tillgate explain tries other claims with the option of the gate.
-export { SCOPES_OPTION } from './token/scopes';
 // A test issuer signs with the algorithms that a gate accepts.
 export type { Algorithm } from './token/signature';
 // The table of those.
 export { ALGORITHMS } from './token/signature';
-// tillgate check parses JSON as strictly as the gate does.
-export { parseJsonObject } from './token/strict-json';

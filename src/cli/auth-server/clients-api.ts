@@ -1,7 +1,8 @@
 import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
-import { describe, didYouMean, isObject, isScopeToken, WILDCARD } from 'tillgate/internal';
+import { describe, didYouMean, isObject } from 'tillgate/internal';
 import { allowOnly, invalidRequest, RequestError } from './errors';
+import { isScopeToken } from './options';
 import { issueSuccessor } from './tokens';
 import type { Context } from './tokens';
 import type { ClientRow, State } from './store';
@@ -215,7 +216,7 @@ function readMembers<Name extends string>(body: unknown, known: readonly Name[])
 }
 
 /** Parts of a path, and what no log takes. */
-const RESERVED = ['.', '..', WILDCARD];
+const RESERVED = ['.', '..', '*'];
 
 /** A client id may hold any VSCHAR (RFC 6749 appendix A.1), except what would not survive in a URL. */
 function readClientId(value: unknown): string {

@@ -1,16 +1,6 @@
 import type { RateLimit } from 'tillgate/env';
-import {
-  dependencies,
-  isHttpUrl,
-  isList,
-  isLoopbackHost,
-  isScopeToken,
-  option,
-  readOptions,
-  refuseOption,
-  TOKEN_AGE_OPTION,
-} from 'tillgate/internal';
-import type { OptionPlace, TableOf, ValuesOf } from 'tillgate/internal';
+import { dependencies, describe, isHttpUrl, isLoopbackHost, option, readOptions } from 'tillgate/internal';
+import type { TableOf, ValuesOf } from 'tillgate/internal';
 import type { Dependencies } from 'tillgate';
 
 /** Options of `createAuthServer()`. */
@@ -43,7 +33,7 @@ const OPTIONS = {
   audience: option.required(option.string()),
   dataDir: option.required(option.string(), 'the path of a directory'),
   scopes: option('an array of one or more scope names, such as "orders:read"', readScopes),
-  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  maxTokenAgeSeconds: option.number({ unit: 'seconds', min: 1, max: 366 * 86_400, integer: true }, 86_400),
   adminToken: option('16 or more characters of printable ASCII without blanks', readAdminToken),
   host: option.string('127.0.0.1'),
   tokenLifetimeSeconds: option.number({ unit: 'seconds', min: 1, max: 86_400, integer: true }, 3_600),
@@ -72,8 +62,9 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
     );
   }
   if (adminToken === undefined && !isLoopbackHost(host)) {
-    const place = { factory: 'createAuthServer', name: 'host' };
-    refuseOption(place, 'a loopback address, such as 127.0.0.1, unless "adminToken" is set', host);
+    throw new TypeError(
+      `createAuthServer(): option "host" must be a loopback address, such as 127.0.0.1, unless "adminToken" is set, got ${describe(host)}`,
+    );
   }
   return settings;
 }
@@ -85,13 +76,20 @@ function readIssuer(given: unknown): string | undefined {
 
 function readScopes(given: unknown): readonly string[] | undefined {
   const isScope = (one: unknown): one is string => typeof one === 'string' && isScopeToken(one);
-  return isList(given) && given.length > 0 && given.every(isScope) ? [...given] : undefined;
+  return Array.isArray(given) && given.length > 0 && given.every(isScope) ? [...given] : undefined;
 }
 
-function readAdminToken(given: unknown, { factory, name }: OptionPlace): string {
+/** RFC 6749 section 3.3: `scope-token = 1*( %x21 / %x23-5B / %x5D-7E )`. */
+export function isScopeToken(text: string): boolean {
+  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
+}
+
+function readAdminToken(given: unknown): string {
   if (typeof given === 'string' && /^[\x21-\x7e]{16,}$/.test(given)) return given;
   // Without the value, which is a secret.
-  throw new TypeError(`${factory}(): option "${name}" must be 16 or more characters of printable ASCII without blanks`);
+  throw new TypeError(
+    'createAuthServer(): option "adminToken" must be 16 or more characters of printable ASCII without blanks',
+  );
 }
 
 function readRateLimit(given: unknown): RateLimit | false | undefined {

@@ -2,31 +2,28 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  adviceContext,
   attempt,
   discoverEndpoint,
   escapeUnsafe,
-  introspectionEndpoint,
+  isObject,
   loggableUrl,
   namesOfClaim,
-  parseJsonObject,
   PRESETS,
   recognizeIssuer,
   scopeAdvice,
   scopeClaims,
-  systemClock,
-  systemSchedule,
 } from 'tillgate/internal';
 import { ConfigurationError, explain } from 'tillgate';
 import type { Auth, Gate, GateStatus, OpaqueOptions } from 'tillgate';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
-import type { AdviceContext, DiscoveryOptions, FetchError } from 'tillgate/internal';
 import { EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';
 import { wordAdvice } from '../advice';
-import { adviceContext, adviceFor, tokenIn, withGate } from './explain';
+import { adviceFor, failedCheck, tokenIn, withGate } from './explain';
 
 /** One line of the report. */
 interface Finding {
@@ -68,8 +65,9 @@ export async function check(context: CommandContext, options: CommandOptions): P
 /** What the `keycloak.json` of keycloak-connect says in variables, for an app that is being moved. */
 function keycloakFindings({ cwd, env }: CliIo): readonly Finding[] {
   if (env['TILLGATE_ISSUER'] !== undefined) return [];
-  const file = attempt(() => parseJsonObject(readFileSync(join(cwd, 'keycloak.json'))));
-  const [server, realm, resource] = ['auth-server-url', 'realm', 'resource'].map((name) => file?.[name]);
+  const file = attempt(() => JSON.parse(readFileSync(join(cwd, 'keycloak.json'), 'utf8')) as unknown);
+  if (!isObject(file)) return [];
+  const [server, realm, resource] = ['auth-server-url', 'realm', 'resource'].map((name) => file[name]);
   if (typeof server !== 'string' || typeof realm !== 'string') return [];
   const issuer = `${server.replace(/\/$/, '')}/realms/${encodeURIComponent(realm)}`;
   const detail = `TILLGATE_PRESET=keycloak TILLGATE_ISSUER=${issuer} TILLGATE_AUDIENCE=${String(resource)}`;
@@ -110,7 +108,7 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
       ...presetFindings(settings, jwksUri, token),
       ...clockFindings(difference(), settings),
       ...(issuer ? [keysFinding(issuer, settings, jwksUri), generationsFinding(issuer, settings)] : []),
-      ...(opaque ? [await introspectionFinding(documentOf(server, settings), opaque)] : []),
+      ...(opaque ? [await introspectionFinding(gate, opaque)] : []),
       ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
     ];
   });
@@ -130,12 +128,12 @@ function watchClock(fetch: CliIo['fetch']): {
   let difference: ClockDifference | undefined;
   return {
     async fetch(url, init) {
-      const sentMs = systemClock();
+      const sentMs = Date.now();
       const response = await fetch(url, init);
       const dateMs = Date.parse(response.headers.get('date') ?? '');
       // The header has whole seconds; a cache on the way keeps that of the first response.
       if (!Number.isNaN(dateMs) && !response.headers.has('age')) {
-        difference = { leastMs: dateMs - systemClock(), mostMs: dateMs + 1000 - sentMs };
+        difference = { leastMs: dateMs - Date.now(), mostMs: dateMs + 1000 - sentMs };
       }
       return response;
     },
@@ -245,33 +243,22 @@ const CREDENTIAL_FIX =
   'set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client of the authorization server that may introspect tokens';
 
 /** Whether the introspection endpoint can be found, accepts the credential of the API, and knows no made-up token. */
-async function introspectionFinding(document: DiscoveryOptions, opaque: OpaqueOptions): Promise<Finding> {
-  const { clientId, clientSecret } = opaque;
-  let { url } = opaque;
-  try {
-    url ??= await discoverEndpoint('introspection_endpoint', document);
-  } catch (error) {
-    return failed('introspection', (error as Error).message, ENDPOINT_FIX);
+async function introspectionFinding(gate: Gate, { clientId }: OpaqueOptions): Promise<Finding> {
+  const explanation = await explain(`made-up-by-tillgate-check-${randomUUID()}`, { gate });
+  const { reason, detail = '' } = failedCheck(explanation);
+  if (reason === 'inactive') return passed('introspection', `the endpoint accepts the client ${clientId}`);
+  if (reason !== 'introspection_unavailable') {
+    return failed('introspection', 'the endpoint says that a made-up token is active', ENDPOINT_FIX);
   }
-  const dependencies = { clock: systemClock, schedule: systemSchedule };
-  const askAbout = introspectionEndpoint({ ...document, ...dependencies, url, clientId, clientSecret });
-  try {
-    const claims = await askAbout(`made-up-by-tillgate-check-${randomUUID()}`, document.signal);
-    if (!claims) return passed('introspection', `${loggableUrl(url)} accepts the client ${clientId}`);
-    return failed('introspection', `${loggableUrl(url)} says that a made-up token is active`, ENDPOINT_FIX);
-  } catch (error) {
-    const { message, status } = error as FetchError;
-    const isRefused = status === 400 || status === 401 || status === 403;
-    return failed('introspection', message, isRefused ? CREDENTIAL_FIX : ENDPOINT_FIX);
-  }
+  return failed('introspection', detail, /responded with 40[013]$/.test(detail) ? CREDENTIAL_FIX : ENDPOINT_FIX);
 }
 
 /** Whether the API accepts a token, with the claims that it reads. */
 async function tokenFinding(gate: Gate, token: string, settings: Settings): Promise<Finding> {
   const explanation = await explain(token, { gate });
-  const { auth, checks } = explanation;
+  const { auth } = explanation;
   if (!auth) {
-    const { reason, detail } = checks.find(({ outcome }) => outcome === 'failed') ?? {};
+    const { reason, detail } = failedCheck(explanation);
     return failed('token', `${reason}: ${detail}`, adviceFor(explanation, token, settings) ?? '');
   }
   const { clientIdClaims, generationClaim } = PRESETS[settings.preset];
@@ -292,7 +279,7 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings): Prom
 const MAX_NAMES = 10;
 
 /** The claims that scopes were read from, and the names in them where a map decides. */
-function scopesFrom({ claims }: Auth, context: AdviceContext): string {
+function scopesFrom({ claims }: Auth, context: ReturnType<typeof adviceContext>): string {
   const read = scopeClaims(claims, context);
   const present = read.filter((claim) => namesOfClaim(claims, claim).length > 0);
   const from = (present.length > 0 ? present : read).map(({ path }) => path.join('.')).join(', ') || 'none';

@@ -1,17 +1,14 @@
 import { authenticateOptions, readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import {
+  adviceContext,
   attempt,
   configurationAdvice,
   escapeUnsafe,
-  isJwsShaped,
   isObject,
   parseToken,
-  PRESETS,
   scopeAdvice,
-  SCOPES_OPTION,
 } from 'tillgate/internal';
-import type { AdviceContext, Preset } from 'tillgate/internal';
 import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Logger, Reason } from 'tillgate';
 import { wordAdvice } from '../advice';
@@ -99,9 +96,15 @@ export async function withGate<Result>(
   }
 }
 
+/** The check that refuses a token. */
+export function failedCheck({ checks }: Explanation): Partial<Explanation['checks'][number]> {
+  return checks.find(({ outcome }) => outcome === 'failed') ?? {};
+}
+
 /** What to do about a refused token; `undefined` for an accepted one. */
-export function adviceFor({ checks, auth }: Explanation, token: string, settings: Settings): string | undefined {
-  const reason = checks.find(({ outcome }) => outcome === 'failed')?.reason;
+export function adviceFor(explanation: Explanation, token: string, settings: Settings): string | undefined {
+  const { auth } = explanation;
+  const { reason } = failedCheck(explanation);
   // An opaque token shows no claims: those of the introspection response count.
   const ofScopes =
     reason === 'insufficient_scope' && auth ? scopeAdvice(auth.claims, adviceContext(token, settings)) : undefined;
@@ -112,16 +115,4 @@ export function adviceFor({ checks, auth }: Explanation, token: string, settings
 export function adviceOn(reason: Reason, token: string, settings: Settings): string {
   const advice = configurationAdvice(reason, token, adviceContext(token, settings));
   return advice ? wordAdvice(advice) : REASONS[reason].operator;
-}
-
-/** What advice about a token needs to know. */
-export function adviceContext(token: string, { issuer = '', preset: name, scopes, opaque }: Settings): AdviceContext {
-  const preset: Preset = PRESETS[name];
-  const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
-  return {
-    issuer,
-    opaque,
-    preset: { ...preset, scopeClaims },
-    scopes: SCOPES_OPTION.read(scopes, { factory: 'authenticate', name: 'scopes' }),
-  };
 }

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { ownManifest } from 'tillgate/internal';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
+import { VERSION } from '../version';
 
 /** What is written: the scaffold with its contract, and what makes a project of it. A package has it in one folder. */
 const PACKED = join(__dirname, '../../template');
@@ -71,7 +71,7 @@ async function requireEmpty(root: string, shown: string): Promise<void> {
 function named(manifest: string, directory: string): string {
   const name = directory.toLowerCase().replace(/[^a-z0-9._-]+/g, '-');
   const members = JSON.parse(manifest) as Readonly<Record<string, Readonly<Record<string, string>>>>;
-  const current = `^${ownManifest()?.version ?? '0.1.0'}`;
+  const current = `^${VERSION}`;
   const ranged = ([one, range]: [string, string]): [string, string] => [one, OURS.test(one) ? current : range];
   const withRanges = (names = {}): object => Object.fromEntries(Object.entries<string>(names).map(ranged));
   const dependencies = withRanges(members['dependencies']);

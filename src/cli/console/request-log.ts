@@ -1,5 +1,5 @@
 import type { RequestListener, ServerResponse } from 'node:http';
-import { attempt, isHttpUrl, isObject, loggablePath, ownMembers } from 'tillgate/internal';
+import { attempt, isHttpUrl, isObject, loggablePath } from 'tillgate/internal';
 import type { ReportedDecision, Why } from './why';
 
 /** One request, without query, headers and body, and without anything that can be a secret or a token. */
@@ -129,7 +129,8 @@ function noticeRefusal(res: ServerResponse, onRefusal: (body: string) => void): 
 
 /** Reads what a refusal says: a problem (RFC 9457), or an OAuth error (RFC 6749 section 5.2). */
 function refusalOf(body: string): Refusal {
-  const problem = ownMembers(Object(attempt(() => JSON.parse(body) as unknown)) as Readonly<Record<string, unknown>>);
+  const problem = attempt(() => JSON.parse(body) as unknown);
+  if (!isObject(problem)) return {};
   const { code, error, type, detail = problem['error_description'], errors } = problem;
   const reason = code ?? error;
   const places = Array.isArray(errors)

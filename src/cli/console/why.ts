@@ -1,7 +1,6 @@
 import { attempt, checksUntil, parseToken, PASSED } from 'tillgate/internal';
 import { AuthError, REASONS } from 'tillgate';
 import type { Decision, Explanation, Reason } from 'tillgate';
-import type { UnverifiedToken } from 'tillgate/internal';
 
 /** Why a request was decided as it was. Holds claims, never a token. */
 export interface Why {
@@ -123,7 +122,7 @@ function fixOf(
 /** What was compared, where the reason alone does not say it. */
 function comparisonOf(
   { reason, required = [], granted = [] }: Refusal,
-  token: UnverifiedToken | undefined,
+  token: ReturnType<typeof parseToken> | undefined,
   client: ConsoleClient | undefined,
   { issuer, audience }: Facts,
 ): Pick<Why, 'got' | 'expected'> {

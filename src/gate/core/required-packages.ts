@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { attempt } from './objects';
 
 /**
@@ -13,18 +11,12 @@ const MAJORS: Readonly<Record<string, readonly number[]>> = {
   redis: [5, 6],
 };
 
-/** What package.json says of this package. */
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-}
-
 /** An optional peer, or why it cannot be used. */
 export type Peer<Module> = { readonly module: Module } | { readonly module?: undefined; readonly problem: string };
 
 /** Loads an optional peer when it is used. An installed package that is broken throws its own error. */
 export function loadPeer<Module>(name: string, load: (name: string) => unknown): Peer<Module> {
-  const version = attempt(() => (load(`${name}/package.json`) as Manifest).version) ?? 'unknown';
+  const version = attempt(() => (load(`${name}/package.json`) as { readonly version: string }).version) ?? 'unknown';
   if (!isSupported(name, version)) {
     return { problem: `${name} ${version} is installed, ${MAJORS[name]?.join(' or ')} is needed` };
   }
@@ -41,14 +33,4 @@ function isSupported(name: string, version: string | undefined): boolean {
   if (version === undefined) return false;
   const [major] = version.split('.');
   return version === 'unknown' || !MAJORS[name] || MAJORS[name].includes(Number(major));
-}
-
-/** The package.json above this file, of the sources and of the build alike; `undefined` in a bundle. */
-export function ownManifest(): Manifest | undefined {
-  return attempt(() => {
-    const folders = [join(__dirname, '..'), join(__dirname, '..', '..')];
-    const file = folders.map((folder) => join(folder, 'package.json')).find((path) => existsSync(path));
-    const manifest = JSON.parse(readFileSync(file ?? '', 'utf8')) as Manifest;
-    return manifest.name === 'tillgate' ? manifest : undefined;
-  });
 }

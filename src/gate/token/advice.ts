@@ -4,10 +4,10 @@ import type { Reason } from '../core/reasons';
 import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import { isForItsClient, PRESETS, signOfIdToken } from './presets';
-import type { Preset } from './presets';
+import type { Preset, PresetName } from './presets';
 import { recognizeToken } from './recognize';
-import { isScopeToken, namesAt, namesOfClaim } from './scopes';
-import type { ScopeClaim, ScopeRule } from './scopes';
+import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from './scopes';
+import type { ScopeClaim, ScopeOptions, ScopeRule } from './scopes';
 import type { JsonObject } from './strict-json';
 
 /** What an operator can change so that a token is accepted. It quotes claims: it must not become part of a response. */
@@ -40,6 +40,23 @@ export interface AdviceContext extends ScopeSettings {
   readonly issuer: string;
   /** Present where opaque tokens are introspected. */
   readonly opaque?: object | undefined;
+}
+
+/** The context of options of `authenticate()`. Introspection responses have `scope`, also where JWTs of the preset have another claim. */
+export function adviceContext(
+  token: string,
+  given: {
+    readonly issuer?: string | undefined;
+    readonly preset: PresetName;
+    readonly scopes?: ScopeOptions | undefined;
+    readonly opaque?: object | undefined;
+  },
+): AdviceContext {
+  const { issuer = '', opaque } = given;
+  const preset: Preset = PRESETS[given.preset];
+  const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
+  const scopes = SCOPES_OPTION.read(given.scopes, { factory: 'authenticate', name: 'scopes' });
+  return { issuer, opaque, preset: { ...preset, scopeClaims }, scopes };
 }
 
 /**
