@@ -28,8 +28,8 @@ export interface Issuer {
   readonly algorithm: Algorithm;
   readonly jwksUri: string;
   readonly jwks: { readonly keys: readonly JsonWebKey[] };
-  /** Signs `count` different tokens for 1,000 clients by turns. */
-  tokens(count: number): Promise<readonly string[]>;
+  /** Signs `count` different tokens for 1,000 clients by turns; `changes` are claims that differ from those of a good one. */
+  tokens(count: number, changes?: object): Promise<readonly string[]>;
   /** Signs `count` proofs of possession by turns for these tokens, which are all bound to one key. */
   proofs(count: number, tokens: readonly string[]): Promise<readonly string[]>;
   close(): void;
@@ -55,7 +55,7 @@ export async function startIssuer(
   const binding = dpop ? { cnf: { jkt: sha256(JSON.stringify({ crv, kty, x, y })) } } : undefined;
   let serial = 0;
 
-  function signingInput(): string {
+  function signingInput(changes: object): string {
     const issuedAt = Math.floor(Date.now() / 1000) - 60;
     const clientId = `till-${serial % 1_000}`;
     const claims = {
@@ -63,6 +63,7 @@ export async function startIssuer(
       ...{ iat: issuedAt, exp: issuedAt + 43_200, jti: `token-${serial++}` },
       generation: 1_700_000_000_000,
       ...binding,
+      ...changes,
     };
     return `${encode({ alg: algorithm, typ: 'at+jwt', kid: KEY_ID })}.${encode(claims)}`;
   }
@@ -73,9 +74,9 @@ export async function startIssuer(
     algorithm,
     jwksUri: `${address}/jwks`,
     jwks,
-    tokens(count) {
+    tokens(count, changes = {}) {
       const hash = algorithm === 'EdDSA' ? null : 'sha256';
-      return Promise.all(Array.from({ length: count }, () => signed(signingInput(), hash, signingKey)));
+      return Promise.all(Array.from({ length: count }, () => signed(signingInput(changes), hash, signingKey)));
     },
     proofs(count, tokens) {
       const header = { alg: 'ES256', typ: 'dpop+jwt', jwk: { crv, kty, x, y } };
