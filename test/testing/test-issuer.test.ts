@@ -1,5 +1,8 @@
 import { createHmac, createPublicKey } from 'node:crypto';
 import type { JsonWebKey } from 'node:crypto';
+import express from 'express';
+import request from 'supertest';
+import { authenticate } from '../../src/gate';
 import { ALGORITHMS } from '../../src/gate/token/signature';
 import { createTestIssuer } from '../../src/testing/index';
 import type { TestIssuerOptions, TestToken } from '../../src/testing/index';
@@ -282,5 +285,25 @@ describe('the clock of a test issuer', () => {
     clock.advance(HOUR_MS);
     await settle();
     expect(ran).toEqual(['early', 'late']);
+  });
+});
+
+describe('a gate of a test issuer', () => {
+  /** What it has written to the console about a request without a token. */
+  async function written(options: TestIssuerOptions): Promise<readonly unknown[]> {
+    const lines: unknown[] = [];
+    const spies = (['info', 'warn', 'error'] as const).map((level) =>
+      jest.spyOn(console, level).mockImplementation((...line: unknown[]) => void lines.push(line[0])),
+    );
+    const gate = authenticate(createTestIssuer(options).options);
+    const { status } = await request(express().use(gate)).get('/orders');
+    expect(status).toBe(401);
+    for (const spy of spies) spy.mockRestore();
+    return lines;
+  }
+
+  it('logs nothing by default, and each refusal with log', async () => {
+    expect(await written({})).toEqual([]);
+    expect(await written({ log: true })).toEqual([expect.stringContaining('missing_token')]);
   });
 });

@@ -1,7 +1,6 @@
-import { ConfigurationError } from 'tillgate';
 import { describeRoutes } from './app-routes';
 import type { DescribedRoute } from './app-routes';
-import { bothOf, declaredScopes, describeAlternatives, nameOf } from '../openapi/document';
+import { bothOf, declaredScopes, describeAlternatives } from '../openapi/document';
 import type { Alternatives, ContractDocument, LocatedOperation } from '../openapi/document';
 import { shapeOf } from '../openapi/path-template';
 
@@ -63,15 +62,15 @@ export function auditApp(
   audit: {
     readonly names: FindingNames;
     readonly operations: readonly LocatedOperation[];
-    /** Declares scopes, which are compared with those of the guards. Default: scopes are not compared. */
-    readonly document?: ContractDocument | undefined;
+    /** Declares scopes, which are compared with those of the guards. */
+    readonly document: ContractDocument;
     /** Where a router is mounted: `/v1`. */
-    readonly mountedAt?: string | undefined;
+    readonly mountedAt: string | undefined;
     /** The gate that runs before the app or router, or that cannot be seen. */
-    readonly behindGate?: DescribedRoute['gate'] | undefined;
+    readonly behindGate: DescribedRoute['gate'];
   },
 ): readonly RouteFinding[] {
-  const { names, operations, document, mountedAt, behindGate = 'none' } = audit;
+  const { names, operations, document, mountedAt, behindGate } = audit;
   const knownPaths = [...new Set(operations.map(({ path }) => path))];
   const { routes: read, served, unreadable } = describeRoutes(app, mountedAt, knownPaths);
   const routes = read.map((route) => ({ ...route, gate: route.gate === 'none' ? behindGate : route.gate }));
@@ -79,7 +78,7 @@ export function auditApp(
   const findings = [
     ...compareRoutes(names, routes, operations, { served, unreadable }),
     ...unreadable.map(unreadableAt),
-    ...(document ? compareScopes(names, document, operations, required) : []),
+    ...compareScopes(names, document, operations, required),
   ];
   const isGuarded = routes.some(
     ({ gate, requires, tooLate }) => gate !== 'none' || requires.length + tooLate.length > 0,
@@ -101,39 +100,6 @@ function withoutGuards({ source }: FindingNames, findings: readonly RouteFinding
 function unreadableAt(path: string): RouteFinding {
   const fix = 'mount a Router() at a path of plain text, or audit it separately';
   return findingAt({ method: '*', path }, 'unreadable-route', `the routes mounted here cannot be read; ${fix}`);
-}
-
-/** What a start or a check compares: {@link auditApp}, and the parameters in the paths. */
-type Agreement = Omit<Parameters<typeof auditApp>[1], 'document'> & { readonly document: ContractDocument };
-
-/**
- * Refuses an app that disagrees with its document.
- *
- * @throws ConfigurationError with every disagreement
- */
-export function assertAgreement(app: object, agreement: Agreement): void {
-  const problems = findDisagreements(app, agreement);
-  if (problems.length > 0) throw new ConfigurationError(problems);
-}
-
-/** Where an app or router and its document disagree; one sentence each. */
-export function findDisagreements(app: object, agreement: Agreement): string[] {
-  const { names, operations } = agreement;
-  return [
-    ...auditApp(app, agreement).map(describeFinding),
-    ...operations.flatMap((operation) => findParameterMistakes(operation, names.document)),
-  ];
-}
-
-function findParameterMistakes(at: LocatedOperation, document: string): string[] {
-  const inPath = [...at.path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name);
-  const described = at.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
-  const missing = inPath.filter((name) => !described.includes(name));
-  const superfluous = described.filter((name) => !inPath.includes(name));
-  return [
-    ...missing.map((name) => `does not describe the path parameter ${name}; add it to its parameters`),
-    ...superfluous.map((name) => `describes the path parameter ${name}, which is not in the path; remove it`),
-  ].map((mistake) => `${nameOf(at)}: ${document} ${mistake}`);
 }
 
 /** Compares routes with the operations of a document: which exist, and what guards them. */

@@ -26,6 +26,8 @@ export interface TestIssuerOptions {
   readonly algorithm?: `${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519' | undefined;
   /** Time in ms since the epoch on which the issuer's `clock` is based. Default: the wall clock. */
   readonly clock?: (() => number) | undefined;
+  /** Whether gates log: each refusal, warnings, errors. Default: false, `options` has a logger that writes nothing. */
+  readonly log?: boolean | undefined;
 }
 
 /** The time of a test issuer and of the gates that were given its `options`. */
@@ -75,10 +77,14 @@ export interface TestIssuer {
   removeKey(this: void, keyId?: string): void;
 }
 
+/** Test runners print a stack below each line on the console. */
+const SILENT = { info() {}, warn() {}, error() {} };
+
 /** The options that every test issuer has. */
 export const TEST_ISSUER_OPTIONS = {
   audience: option.string('https://api.test'),
   algorithm: option.oneOf(ALGORITHMS, 'ES256'),
+  log: option.boolean(false),
   ...dependencies('clock'),
 } satisfies TableOf<Omit<TestIssuerOptions, 'issuer'>>;
 
@@ -113,7 +119,7 @@ export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
  */
 export function publishingIssuer(
   issuer: string,
-  { audience, algorithm, clock: base }: ValuesOf<typeof TEST_ISSUER_OPTIONS>,
+  { audience, algorithm, clock: base, log: isLogging }: ValuesOf<typeof TEST_ISSUER_OPTIONS>,
   keysFrom: 'options' | 'http',
 ): { readonly testIssuer: TestIssuer; readonly jwks: object; readonly log: MemoryLog } {
   const moved = testClock(base);
@@ -131,7 +137,8 @@ export function publishingIssuer(
   let foreign: TestKey | undefined;
   const foreignKey = (): TestKey => (foreign ??= testKey(algorithm));
 
-  const options = { issuer, audience, generationSource: log, clock: clock.now, schedule };
+  const logger = isLogging ? {} : { logger: SILENT };
+  const options = { issuer, audience, generationSource: log, clock: clock.now, schedule, ...logger };
   const testIssuer: TestIssuer = {
     issuer,
     audience,

@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import type * as jsYaml from 'js-yaml';
 import { isObject, ownValue } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
@@ -96,11 +95,6 @@ export interface LocatedOperation {
 /** The name of an operation or route: `GET /orders/{id}`. */
 export function nameOf({ method, path }: { readonly method: string; readonly path: string }): string {
   return `${method} ${path}`;
-}
-
-/** Lists the operations of the scaffold that its gate protects. */
-export function operationsOf(document: ContractDocument): readonly LocatedOperation[] {
-  return allOperations(document).filter(({ path }) => path.startsWith('/v1/'));
 }
 
 /**
@@ -250,44 +244,18 @@ export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
   return a.flatMap((one) => b.map((other) => [...one, ...other]));
 }
 
-/** The contract of the scaffold: in the package above dist, in a clone above src. */
-export const CONTRACT_FILE = [join(__dirname, '../../openapi.yaml'), join(__dirname, '../../../openapi.yaml')].reduce(
-  (packed, inClone) => (existsSync(packed) ? packed : inClone),
-);
-let ownContract: ContractDocument | undefined;
-
 /**
- * Loads a contract of the scaffold.
- *
- * @param source - a YAML or JSON file, or its parsed content; default: the openapi.yaml of this package, which is read
- *   once per process
- * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3.1 document
- */
-export function loadContract(source?: string | object): ContractDocument {
-  if (source === undefined) return (ownContract ??= loadContract(CONTRACT_FILE));
-  return loadDocument(source, '3.1');
-}
-
-/**
- * Loads any OpenAPI 3 document.
+ * Loads an OpenAPI 3 document.
  *
  * @param source - a YAML or JSON file, or its parsed content
- * @param version - the version that it must have
- * @throws ConfigurationError when it cannot be read, or is not an OpenAPI document of that version
+ * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3 document
  */
-export function loadDocument(source: string | object, version = '3'): ContractDocument {
-  if (typeof source !== 'string') return requireDocument(source, 'the document', version);
-  return requireDocument(bundle(source, parseYaml), source, version);
-}
-
-function requireDocument(document: unknown, name: string, version: string): ContractDocument {
-  if (isContract(document, version)) return document;
-  const member = `openapi: ${version}${version.includes('.') ? '.x' : '.x.y'}`;
-  const isSwagger = isObject(document) && 'swagger' in document;
-  const hint = isSwagger ? '; convert Swagger 2 with npx swagger2openapi' : '';
-  throw new ConfigurationError([
-    `${name}: expected an OpenAPI ${version} document with "${member}" and "paths"${hint}`,
-  ]);
+export function loadDocument(source: string | object): ContractDocument {
+  const document = typeof source === 'string' ? bundle(source, parseYaml) : source;
+  if (isContract(document)) return document;
+  const name = typeof source === 'string' ? source : 'the document';
+  const hint = isObject(document) && 'swagger' in document ? '; convert Swagger 2 with npx swagger2openapi' : '';
+  throw new ConfigurationError([`${name}: expected an OpenAPI 3 document with "openapi: 3.x.y" and "paths"${hint}`]);
 }
 
 /** Loaded when the first document is read. */
@@ -310,10 +278,10 @@ export function parseYaml(file: string): unknown {
   }
 }
 
-function isContract(document: unknown, version: string): document is ContractDocument {
+function isContract(document: unknown): document is ContractDocument {
   if (!isObject(document)) return false;
   const { openapi, paths, webhooks, components } = document;
-  if (typeof openapi !== 'string' || !openapi.startsWith(`${version}.`)) return false;
+  if (typeof openapi !== 'string' || !openapi.startsWith('3.')) return false;
   // Since 3.1 a document may have webhooks or components only.
   const isPart = paths === undefined && !openapi.startsWith('3.0.') && (webhooks ?? components) !== undefined;
   return isObject(paths) || isPart;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { declaredScopes, loadContract } from '../../../src/testing/openapi/document';
+import { loadContract, scopesOf } from '../../../src/app/contract';
 import { COMPILED } from '../support/compiled';
 import { startTillgate } from '../setup/tillgate';
 import type { DevReport, RunningTillgate } from '../setup/tillgate';
@@ -41,7 +41,7 @@ withPython('schemathesis, with all checks', () => {
       TILLGATE_DATA_DIR: join(folder, 'data'),
       TILLGATE_RATE_LIMIT: 'off',
     });
-    const scope = [...declaredScopes(loadContract())].join(' ');
+    const scope = [...scopesOf(loadContract())].join(' ');
     const { client_secret } = await command<{ client_secret: string }>('clients', 'add', 'fuzzer', '--scope', scope);
     ({ access_token: token } = await command<{ access_token: string }>('token', 'fuzzer', '--secret', client_secret));
     await run('python3', ['-m', 'venv', join(folder, 'python')]);
