@@ -13,7 +13,8 @@ import type { ScopeRequirement } from '../gate/scope-requirement';
 
 /**
  * Makes a guard that allows a request when a claim of its token passes a test; else 403 `access_denied`. A test may
- * return a promise. One that throws, rejects, or returns anything but `true` refuses.
+ * return a promise. One that throws, rejects, or returns anything but `true` refuses; an `AuthError` that it throws decides
+ * the response, such as 401 for `new AuthError('inactive')` where a user no longer exists.
  *
  * @param test - gets the value of the claim, `undefined` when the token has none, and the request: that of the framework
  *   where its parameter is declared as such, `(value, req: Request) => ...`
@@ -41,6 +42,7 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
   }
 
   function failed(cause: unknown): AuthError {
+    if (cause instanceof AuthError) return cause;
     return new AuthError('claim_refused', { privateDetail: `the test of claim ${name} threw`, cause });
   }
   function refusalOf(result: unknown): AuthError | undefined {

@@ -22,7 +22,7 @@ import type { GateRequest, Middleware } from './request-state';
  * orders.post('/:id/cancel', requireScope('orders:cancel', 'orders:write'), (req, res) => res.sendStatus(204));
  * ```
  */
-export function requireScope(...scopes: readonly [string, ...string[]]): Middleware;
+export function requireScope(...scopes: readonly string[]): Middleware;
 export function requireScope(scopes: readonly string[] | { readonly anyOf: readonly string[] }): Middleware;
 export function requireScope(...args: readonly unknown[]): Middleware {
   return scopeGuard(args);
@@ -88,7 +88,7 @@ export interface DefinedScopes<Scope extends string> {
    * @throws TypeError when a scope is not one of them
    */
   readonly requireScope: {
-    (...scopes: readonly [Scope, ...Scope[]]): Middleware;
+    (...scopes: readonly Scope[]): Middleware;
     (scopes: readonly Scope[] | { readonly anyOf: readonly Scope[] }): Middleware;
   };
 }

@@ -8,8 +8,11 @@ import { transformSync } from 'esbuild';
 import type { Express } from 'express';
 import request from 'supertest';
 import * as ws from 'ws';
+import { authenticate } from '../../../src/gate';
+import { createTestIssuer } from '../../../src/testing';
 import type { TestIssuer } from '../../../src/testing';
 import { rawRequest, storm, WEBSOCKET } from '../../all/storm/storm.cjs';
+import { recordingLogger } from '../../support/log';
 import { blocksOf, PAGES_WITH_CODE, ROOT } from './blocks';
 import { closePages, runPage } from './run-page';
 import { files } from '../../../src/gate/package.json';
@@ -60,6 +63,7 @@ describe('code', () => {
     const { apps } = await runPage('docs/migration.md');
     const own = request(apps.at(-1) as Express);
     const { access_token: token } = (await own.post('/login').expect(200)).body as { access_token: string };
+    await own.get('/me').expect(401);
     await own.get('/me').auth(token, { type: 'bearer' }).expect(200, { user: 'user-17' });
     await own
       .get('/me')
@@ -68,6 +72,23 @@ describe('code', () => {
     expect((await own.get('/jwks.json')).body).toEqual({
       keys: [expect.not.objectContaining({ d: expect.anything() })],
     });
+  });
+
+  it('tokens of the testing kit pass the presets that the migration page names', async () => {
+    const page = readFileSync(join(ROOT, 'docs/migration.md'), 'utf8');
+    const [, names = ''] = /pass the\s+presets ([^.]*)\./.exec(page) ?? [];
+    const presets = [...names.matchAll(/`([a-z0-9]+)`/g)].map(([, name]) => name as (typeof PRESET_NAMES)[number]);
+    const { issuer, audience, options, token } = createTestIssuer();
+    const headers = { authorization: `Bearer ${token({ scope: 'orders:read' })}` };
+    for (const preset of PRESET_NAMES) {
+      const gate = authenticate({ ...options, issuer, audience, preset, logger: recordingLogger() });
+      const scopes = await gate.verify({ method: 'GET', url: '/', headers } as unknown as IncomingMessage).then(
+        (auth) => auth?.scopes,
+        () => undefined,
+      );
+      expect([preset, scopes?.join()]).toEqual([preset, presets.includes(preset) ? 'orders:read' : undefined]);
+      await gate.close();
+    }
   });
 
   describe('the recipes', () => {
