@@ -49,6 +49,7 @@ const TIMERS: readonly string[] = [
   'gate/verifier.ts',
   'express/unguarded.ts',
   'generation/follower.ts',
+  'token/introspection/introspector.ts',
   'token/signature.ts',
 ];
 

@@ -63,7 +63,7 @@ export function fakeTime(startMs = 1_800_000_000_000): FakeTime {
   };
 }
 
-/** Waits until pending promise callbacks have run, and those that take a turn of the event loop. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+/** Waits until pending promise callbacks have run, and those that take a few turns of the event loop. */
+export async function settle(turns = 3): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

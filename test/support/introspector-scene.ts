@@ -31,6 +31,7 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
   const answers = new Map<string, object | Error | undefined>();
   let held: (() => void)[] | undefined;
   async function askAbout(token: string, signal: AbortSignal) {
+    if (signal.aborted) throw new FetchError(`it ${String(signal.reason)}`);
     (token.startsWith('made-up-by-tillgate-') ? probes : asked).push(token);
     if (held) {
       await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
+import * as timers from 'node:timers';
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/errors';
 import type { Clock, Schedule } from '../../core/clock';
@@ -82,6 +83,7 @@ export function introspector<Known extends object>({
   const inFlight = new Map<string, Promise<Known>>();
   const calls = new FairQueue(LIMITS, 'opaque tokens');
   const exchanges = new Exchanges(schedule);
+  const turns = new Turns();
   const outage = new Outage(ASKING_BACK_OFF, clock, random);
   let closed = false;
   let warnedMs = -Infinity;
@@ -113,6 +115,7 @@ export function introspector<Known extends object>({
   }
 
   async function callFor(token: string, id: string, signal: AbortSignal): Promise<Known> {
+    await turns.next();
     // The endpoint can have failed while this call waited.
     requireAvailable();
     const askedMs = clock();
@@ -208,6 +211,41 @@ export function introspector<Known extends object>({
       exchanges.close();
     },
   };
+}
+
+/** The real timers: an app may fake them in its tests, before or after it loads this file. */
+const { setImmediate: defer } = timers;
+/** Turns of the event loop from the start of one call to that of the next. */
+const TURNS_PER_CALL = 4;
+
+/**
+ * Spaces out the starts of calls. Node accepts one connection in each turn of the event loop, in the order in which they came:
+ * if a turn did the work of many calls, the connections of other callers would wait before fairness can apply to them. While
+ * a call waits the loop does not sleep, so a process that has nothing else to do loses nothing.
+ */
+class Turns {
+  readonly #waiting: (() => void)[] = [];
+  #isTaken = false;
+
+  /** `undefined`: start now. */
+  next(): Promise<void> | undefined {
+    if (this.#isTaken) return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#take();
+    return undefined;
+  }
+
+  #take(left = TURNS_PER_CALL): void {
+    this.#isTaken = left > 0;
+    if (left > 0) defer(() => this.#take(left - 1));
+    else this.#startNext();
+  }
+
+  #startNext(): void {
+    const start = this.#waiting.shift();
+    if (!start) return;
+    this.#take();
+    start();
+  }
 }
 
 /** Only the hash is kept: the memory of the process then holds no token that could be used. */

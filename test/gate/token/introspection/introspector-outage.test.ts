@@ -99,7 +99,8 @@ describe('introspector(): an endpoint that is down', () => {
     answers.set('*', status());
     hold();
     const results = many(40, 'g').map((token) => result(token));
-    await settle();
+    // More than 16 calls take to start.
+    await settle(100);
     release();
     await Promise.all(results);
     // Those that waited for their turn are not sent any more.

@@ -3,6 +3,8 @@ import { settle } from '../../../support/fake-time';
 import { introspectorScene as scene } from '../../../support/introspector-scene';
 
 const reasonOf = (result: unknown): unknown => (result instanceof AuthError ? result.reason : result);
+/** More than all calls that may run take to start. */
+const MANY_TURNS = 200;
 const many = (count: number, name: string): string[] => Array.from({ length: count }, (_, index) => `${name}${index}`);
 
 describe('introspector(): an active token', () => {
@@ -121,11 +123,25 @@ describe('introspector(): calls', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('start four turns of the event loop apart: in between, new connections are accepted', async () => {
+    const { asked, result, hold, release } = scene();
+    hold();
+    const results = many(3, 't').map((token) => result(token));
+    const seen: number[] = [];
+    for (let turn = 0; turn < 12; turn++) {
+      await settle(1);
+      seen.push(asked.length);
+    }
+    expect(seen).toEqual([1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3]);
+    release();
+    await Promise.all(results);
+  });
+
   it('are 16 at a time where one site asks; 256 tokens wait in their order, the others get 429 immediately', async () => {
     const { asked, result, hold, release, log } = scene();
     hold();
     const results = many(300, 'g').map((token) => result(token));
-    await settle();
+    await settle(MANY_TURNS);
     expect(asked).toHaveLength(16);
     const turnedAway = (await Promise.all(results.slice(272))) as AuthError[];
     expect(turnedAway.map(reasonOf)).toEqual(turnedAway.map(() => 'too_many_unknown_keys'));
@@ -146,10 +162,10 @@ describe('introspector(): calls', () => {
     for (const token of good) answers.set(token, { sub: token });
     hold();
     const flood = many(460, 'g').map((token, host) => result(token, `2001:db8:1:${host.toString(16)}::1`));
-    await settle();
+    await settle(MANY_TURNS);
     const others = good.map((token, index) => result(token, `203.0.${index}.1`));
     flood.push(...many(460, 'h').map((token, host) => result(token, `2001:db8:1:${host.toString(16)}::1`)));
-    await settle();
+    await settle(MANY_TURNS);
     // Half of the calls are left for others.
     expect(asked.slice(16)).toEqual(good.slice(0, 16));
     release();
@@ -170,9 +186,9 @@ describe('introspector(): calls', () => {
     hold();
     // From as many sites: what counts is the client.
     const flood = ofGreedy.map((token, index) => result(token, `10.${index % 200}.1.1`));
-    await settle();
+    await settle(MANY_TURNS);
     const others = [result('known', '192.0.2.1'), result('new', '192.0.2.1')];
-    await settle();
+    await settle(MANY_TURNS);
     expect(asked.slice(16)).toEqual(['known', 'new']);
     release();
     expect(await Promise.all(others)).toEqual([{ client_id: 'known' }, { client_id: 'new' }]);
@@ -184,6 +200,7 @@ describe('introspector(): calls', () => {
     const { asked, probes, time, result, hold } = scene();
     hold();
     const results = many(20, 'g').map((token) => result(token));
+    await settle(MANY_TURNS);
     await time.advance(4_999);
     expect(asked).toHaveLength(16);
     await time.advance(1);
@@ -200,11 +217,12 @@ describe('introspector(): calls', () => {
     const { asked, time, result, hold } = scene();
     hold();
     const given = many(20, 'g').map((token) => result(token));
+    await settle(MANY_TURNS);
     await time.advance(5_000);
     await Promise.all(given);
     await time.advance(5_250);
     const later = many(20, 'h').map((token) => result(token));
-    await settle();
+    await settle(MANY_TURNS);
     expect(asked.slice(20)).toEqual(many(16, 'h'));
     await time.advance(5_000);
     await Promise.all(later);
@@ -214,7 +232,7 @@ describe('introspector(): calls', () => {
     const { asked, result, hold, close, log } = scene();
     hold();
     const asking = result('t');
-    await settle();
+    await settle(MANY_TURNS);
     close();
     expect(reasonOf(await asking)).toBe('introspection_unavailable');
     expect(reasonOf(await result('u'))).toBe('introspection_unavailable');
