@@ -29,7 +29,6 @@ class BridgeScene extends Scene {
       logger: this.log,
       clock: this.time.clock,
       schedule: this.time.schedule,
-      random: () => 0,
       ...options,
     });
   }

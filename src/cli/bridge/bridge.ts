@@ -30,7 +30,7 @@ export interface BridgeState<Cursor> {
 }
 
 /** Options of a bridge. */
-export interface BridgeOptions<Cursor> extends Pick<PublisherOptions, 'logger' | 'clock' | 'schedule' | 'random'> {
+export interface BridgeOptions<Cursor> extends Pick<PublisherOptions, 'logger' | 'clock' | 'schedule'> {
   readonly reports: ChangeReports<Cursor>;
   /** The log in which changes are published; the bridge is its only publisher. */
   readonly source: GenerationSource;
@@ -103,7 +103,6 @@ const BRIDGE_CHECKS: OptionChecks = {
   maxTokenAgeSeconds: COUNT,
   clock: FUNCTION,
   schedule: FUNCTION,
-  random: FUNCTION,
 };
 
 const HOUR_SECONDS = 3_600;
@@ -133,7 +132,7 @@ function scheduleUnref(task: () => void, delayMs: number): { cancel(): void } {
 export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   checkOptions('startBridge', options, BRIDGE_CHECKS);
   const { reports, source, state, pollMs = 1_000, maxTokenAgeSeconds = 86_400, logger = CONSOLE } = options;
-  const { clock = Date.now, schedule = scheduleUnref, random = Math.random } = options;
+  const { clock = Date.now, schedule = scheduleUnref } = options;
   let record: ReadonlyMap<string, number> = new Map();
   let cursor: Cursor | undefined;
   let publisher: Publisher | undefined;
@@ -159,7 +158,6 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
       maxTokenAgeSeconds,
       clock,
       schedule,
-      random,
       logger: ofPublisher,
     });
   }
@@ -212,7 +210,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
       lastError = labelOf(error);
       if (failures === 0)
         logger.warn({ detail: lastError }, 'changes of credentials cannot be followed, it is retried');
-      pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++) * (1 - random() / 2);
+      pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++);
     }
     if (closed) return publisher?.close();
     timer = schedule(start, pauseMs);

@@ -6,6 +6,7 @@ import { keptMsOf, steadyTime, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, isSameMark } from './log';
 import type { Batch, Change, GenerationLog, Mark } from './log';
+import { readersOf } from './readers';
 
 /** Options of `memoryGenerations()`. */
 export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
@@ -21,7 +22,6 @@ const MEMORY_OPTIONS = {
 /** A log that can be served to other processes: whoever reads it keeps the position. */
 export interface ServedLog {
   readonly keptMs: number;
-  readonly closed: boolean;
   /** Returns what follows a position, or the oldest changes without one, or if it is not a position of this log. */
   read(after: string | undefined, limit?: number): Batch & { readonly position: string };
   /** Calls `listener` after each append and when the log is closed, until the returned function is called. */
@@ -88,47 +88,33 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
     return () => void listeners.delete(own);
   }
 
+  const readers = readersOf(schedule, ({ pause, wake }) => {
+    let position: string | undefined;
+    function take(): Batch {
+      if (closed) throw new SourceError('the log is closed');
+      const batch = read(position);
+      ({ position } = batch);
+      return batch;
+    }
+    return {
+      async next(waitMs) {
+        const batch = take();
+        if (batch.changes.length > 0 || waitMs === 0) return batch;
+        const unsubscribe = subscribe(wake);
+        await pause(waitMs);
+        unsubscribe();
+        return take();
+      },
+      close: () => undefined,
+    };
+  });
+
   return {
     mark: false,
     keptMs,
-    get closed() {
-      return closed;
-    },
     read,
     subscribe,
-    reader() {
-      let position: string | undefined;
-      let open = true;
-      let wake = (): void => undefined;
-
-      function take(): Batch {
-        if (closed || !open) throw new SourceError('the log is closed');
-        const batch = read(position);
-        ({ position } = batch);
-        return batch;
-      }
-      return {
-        async next(waitMs) {
-          const batch = take();
-          if (batch.changes.length > 0 || waitMs === 0) return batch;
-          await new Promise<void>((resolve) => {
-            const stop = subscribe(done);
-            const timer = schedule(done, waitMs);
-            wake = done;
-            function done(): void {
-              stop();
-              timer.cancel();
-              resolve();
-            }
-          });
-          return take();
-        },
-        close() {
-          open = false;
-          wake();
-        },
-      };
-    },
+    reader: readers.reader,
     // eslint-disable-next-line @typescript-eslint/require-await -- so that wrong arguments reject instead of throwing
     async append(changes, unit) {
       if (closed) throw new SourceError('the log is closed');

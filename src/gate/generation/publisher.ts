@@ -13,8 +13,6 @@ import type { Change, GenerationSource, Mark, Unit } from './log';
 
 /** Options of `startPublisher()`. */
 export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
-  /** Returns a number in [0, 1), which spreads retries. Default: `Math.random`. */
-  readonly random?: (() => number) | undefined;
   /** The log; it has one publisher. */
   readonly source: GenerationSource;
   /**
@@ -69,7 +67,6 @@ const PUBLISHER_OPTIONS = {
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
   ...dependencies('clock', 'schedule', 'logger'),
-  random: option.callable<() => number>(Math.random),
 } satisfies TableOf<PublisherOptions>;
 
 const MARK_EVERY_MS = 1_000;
@@ -105,7 +102,7 @@ const AWAITED_MS = 3_600_000;
  */
 export function startPublisher(options: PublisherOptions): Publisher {
   const given = readOptions('startPublisher', options, PUBLISHER_OPTIONS);
-  const { source, changes: readChanges, maxTokenAgeSeconds, timeoutMs, clock, schedule, random, logger } = given;
+  const { source, changes: readChanges, maxTokenAgeSeconds, timeoutMs, clock, schedule, logger } = given;
   const keptMs = keptMsOf(maxTokenAgeSeconds);
   const pending = new Map<string, number>();
   /** Changes that the log cannot take yet, because their time has not come. */
@@ -114,7 +111,8 @@ export function startPublisher(options: PublisherOptions): Publisher {
   let last: Mark | undefined;
   let running: Promise<void> | undefined;
   let timer: Timer | undefined;
-  const outage = new Outage(PAUSES, clock, random);
+  // A log has one publisher: there is none to keep out of step with.
+  const outage = new Outage(PAUSES, clock, () => 0);
   /** Of the last mark that called the log complete. */
   let completeMs = 0;
   let steppedMs: number | undefined;
@@ -126,9 +124,10 @@ export function startPublisher(options: PublisherOptions): Publisher {
   let resolveReady = (): void => undefined;
   const ready = new Promise<void>((resolve) => (resolveReady = resolve));
 
-  const limited = <Value>(work: Promise<Value>): Promise<Value> => withTimeLimit(work, timeoutMs, schedule, noResponse);
-  const appendUnit = (changes: readonly Change[], unit: Unit): Promise<Mark | undefined> =>
-    limited(ask(() => source.append(changes, unit)));
+  const appendUnit = (changes: readonly Change[], unit: Unit): Promise<Mark | undefined> => {
+    const appended = ask(() => source.append(changes, unit));
+    return withTimeLimit(appended, timeoutMs, schedule, noResponse);
+  };
 
   /** Appends what is pending and writes a mark. */
   async function step(): Promise<void> {
@@ -212,7 +211,8 @@ export function startPublisher(options: PublisherOptions): Publisher {
    * mistake a wrong entry for a later change. The record comes first: while it cannot be read, the log stays as it is.
    */
   async function beginEpoch(): Promise<void> {
-    const record = await readRecord();
+    const record: Change[] = [];
+    for await (const change of await ask(readChanges)) record.push(change);
     const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs: keptMs + leaptMs };
     const before = await appendUnit([], { expected: undefined, mark: first });
     if (!isSameMark(before, first)) {
@@ -228,12 +228,6 @@ export function startPublisher(options: PublisherOptions): Publisher {
         logger.error({ detail: (error as Error).message }, 'a change cannot be published, it is left out');
       }
     }
-  }
-
-  async function readRecord(): Promise<readonly Change[]> {
-    const record: Change[] = [];
-    for await (const change of await ask(readChanges)) record.push(change);
-    return record;
   }
 
   async function run(): Promise<void> {

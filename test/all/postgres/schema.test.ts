@@ -112,12 +112,9 @@ describe('the table', () => {
 });
 
 describe('a table that is another one', () => {
-  it('of an earlier version is recognized: what it is, and what to do', async () => {
-    await admin.query(`CREATE TABLE ${table} (client_id text PRIMARY KEY, generation bigint NOT NULL,
-      changed_at timestamptz NOT NULL DEFAULT clock_timestamp(), changed_in xid8 NOT NULL DEFAULT pg_current_xact_id())`);
-    const message =
-      `PostgreSQL: the table ${table} is of an earlier version of Tillgate, which kept a row per client; ` +
-      `remove it with DROP TABLE "${table}", its publisher writes the new one, or set the option "table" to another name`;
+  it('holds something else: neither read nor written', async () => {
+    await admin.query(`CREATE TABLE ${table} (client_id text PRIMARY KEY, generation bigint NOT NULL)`);
+    const message = `PostgreSQL: the table ${table} has no trigger tillgate_append; create one with createTable: true`;
     const { source } = open();
     await expect(readAll({ source })).rejects.toThrow(message);
     await expect(source.append([['pos', NOW]])).rejects.toThrow(message);
@@ -128,7 +125,7 @@ describe('a table that is another one', () => {
 
   it('does not exist', async () => {
     const { source } = open(server.url, { createTable: false });
-    const missing = `PostgreSQL: the table ${table} does not exist; create it with createTable: true`;
+    const missing = `PostgreSQL: the table ${table} does not exist; create one with createTable: true`;
     await expect(readAll({ source })).rejects.toThrow(missing);
     await expect(source.append([['pos', NOW]])).rejects.toThrow(missing);
   });
@@ -217,7 +214,7 @@ describe('a URL', () => {
     await source.close();
     const ours = "SELECT FROM pg_stat_activity WHERE application_name = 'tillgate'";
     await eventually('no connection of ours', async () => (await admin.query(ours)).rows.length === 0);
-    await expect(reader.next(0)).rejects.toThrow('PostgreSQL: the source is closed');
+    await expect(reader.next(0)).rejects.toThrow('the reader is closed');
   });
 
   it('with sslmode=require is refused by a server without TLS instead of falling back', async () => {

@@ -147,7 +147,7 @@ describe('a stream with a mark', () => {
   });
 });
 
-describe('a sorted set, the format of an earlier version', () => {
+describe('a key that does not hold a stream', () => {
   it('is recognized by publisher and process, which say what to do', async () => {
     await redis.command('ZADD', KEY, '1790000000123', 'pos');
     const { source } = await open({}, byNodeRedis());
@@ -157,7 +157,7 @@ describe('a sorted set, the format of an earlier version', () => {
     opened.add(() => reader.close());
     await reader.settled();
     await eventually('the publisher failed', () => shop.publisher.status().state === 'failing');
-    const advice = /the key does not hold a stream; a sorted set is the format of an earlier version: delete the key/;
+    const advice = /the key does not hold a stream: delete it, and its publisher writes the log, or use another key/;
     expect(reader.status().lastError).toMatch(advice);
     expect(shop.publisher.status().lastError).toMatch(advice);
     await redis.command('DEL', KEY);

@@ -232,7 +232,7 @@ describe('with a polluted Object.prototype', () => {
       expect(follower.status()).toMatchObject({ source: 'fresh', reads: 5, failures: 0 });
       await follower.close();
     });
-    expect(source.closed).toBe(false);
+    await source.append([['pos', START]]);
   });
 
   const change = { client_id: 'pos', generation: 5 };

@@ -274,7 +274,7 @@ describe('close()', () => {
     await api.follower.close();
     await scene.time.advance(HOUR);
     expect(scene.time.pending).toBe(0);
-    expect(source.closed).toBe(true);
+    await expect(source.append([])).rejects.toThrow('the log is closed');
   });
 
   it('leaves a source of the caller open', async () => {
@@ -282,7 +282,7 @@ describe('close()', () => {
     const source = memoryOn(scene.time);
     const { follower } = startFollower({ source }, scene.time);
     await follower.close();
-    expect(source.closed).toBe(false);
+    await source.append([['pos', START]]);
   });
 });
 

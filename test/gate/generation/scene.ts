@@ -114,7 +114,6 @@ export class Scene {
       changes: () => this.record,
       clock: this.time.clock,
       schedule: this.time.schedule,
-      random: () => 0,
       logger: this.log,
       ...options,
     });

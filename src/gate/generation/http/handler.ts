@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, Schedule } from '../../core/clock';
-import type { Change, Mark } from '../log';
 import type { ServedLog } from '../memory';
 
 /** Longest position, in characters. */
@@ -91,19 +90,13 @@ function problemOfQuery(query: URLSearchParams): string | undefined {
   return /^\d{1,9}$/.test(query.get('wait') ?? '0') ? undefined : 'wait must be a whole number of milliseconds.';
 }
 
-/** The JSON of a page. */
 function pageText({ position, end, mark, changes }: ReturnType<ServedLog['read']>): string {
-  const head = `{"position":${JSON.stringify(position)},"end":${end}${mark ? `,"mark":${markText(mark)}` : ''}`;
-  return `${head},"changes":[${changes.map(changeText).join(',')}]}`;
-}
-
-/** The JSON of a change, in half the time that it takes as an object. */
-function changeText([clientId, generation]: Change): string {
-  return `{"client_id":${JSON.stringify(clientId)},"generation":${generation}}`;
-}
-
-function markText({ epoch, unit, completeMs, keptMs }: Mark): string {
-  return JSON.stringify({ epoch, unit, complete_ms: completeMs, kept_ms: keptMs });
+  return JSON.stringify({
+    position,
+    end,
+    mark: mark && { epoch: mark.epoch, unit: mark.unit, complete_ms: mark.completeMs, kept_ms: mark.keptMs },
+    changes: changes.map(([clientId, generation]) => ({ client_id: clientId, generation })),
+  });
 }
 
 /** A problem (RFC 9457). */

@@ -6,6 +6,8 @@ import { Exchanges, fetchBytes, FetchError } from '../../token/http';
 import { isGeneration } from '../generation';
 import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';
+import { readersOf } from '../readers';
+import type { Wait } from '../readers';
 import type { SourceDependencies } from '../source-url';
 
 /** Options of `httpGenerations()`. */
@@ -45,19 +47,8 @@ const HTTP_OPTIONS = {
  */
 export function httpGenerations(options: HttpGenerationsOptions): GenerationSource {
   const connection = readConnection(options);
-  const readers = new Set<LogReader>();
-  return {
-    mark: true,
-    reader() {
-      const reader = httpReader(connection);
-      readers.add(reader);
-      return reader;
-    },
-    close() {
-      for (const reader of readers) reader.close();
-      return Promise.resolve();
-    },
-  };
+  const readers = readersOf(connection.schedule, (wait) => httpReader(connection, wait));
+  return { ...readers, mark: true, close: () => Promise.resolve(readers.close()) };
 }
 
 /** Makes the source for an `http://` or `https://` URL. */
@@ -73,18 +64,13 @@ const SHORTEST_WAIT_MS = 250;
 /** More than 2,000 changes with the longest client ids take. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-function httpReader({
-  base,
-  headers: given,
-  fetch,
-  schedule,
-  timeoutMs,
-}: ReturnType<typeof readConnection>): LogReader {
+function httpReader(
+  { base, headers: given, fetch, schedule, timeoutMs }: ReturnType<typeof readConnection>,
+  { pause, wake }: Wait,
+): LogReader {
   const exchanges = new Exchanges(schedule);
   const headers = { ...given, 'cache-control': 'no-cache' };
   let position: string | undefined;
-  let closed = false;
-  let wake = (): void => undefined;
 
   async function readPage(waitMs: number): Promise<ReturnType<typeof parsePage>> {
     const url = new URL(base);
@@ -102,36 +88,20 @@ function httpReader({
     }
   }
 
-  function pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = schedule(resolve, ms);
-      wake = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-  }
-
   return {
     async next(waitMs) {
       const heldMs = Math.min(Math.ceil(waitMs), MAX_POLL_MS);
       const paused = heldMs > 0 ? pause(Math.min(heldMs, SHORTEST_WAIT_MS)) : undefined;
       try {
-        if (closed) throw new SourceError('closed');
         const page = await readPage(heldMs);
         if (page.changes.length === 0) await paused;
-        if (closed) throw new SourceError('closed');
         ({ position } = page);
         return page;
       } finally {
         wake();
       }
     },
-    close() {
-      closed = true;
-      exchanges.close();
-      wake();
-    },
+    close: () => exchanges.close(),
   };
 }
 
@@ -144,10 +114,7 @@ function parsePage(text: string): Batch & { readonly position: string } {
   // Its message quotes the response. Parsing a large page strictly takes three times as long.
   const document = attempt(() => JSON.parse(text) as unknown);
   if (document === undefined) refusePage('with invalid JSON');
-  const { position, end, changes, mark, floors } = ownMembers(Object(document) as Record<string, unknown>);
-  if (changes === undefined && floors !== undefined) {
-    refusePage('with "floors", as earlier versions of Tillgate did: update the token server');
-  }
+  const { position, end, changes, mark } = ownMembers(Object(document) as Record<string, unknown>);
   if (typeof position !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(position)) {
     refusePage('without a "position" of 1 to 256 printable characters');
   }

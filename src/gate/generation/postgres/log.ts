@@ -1,12 +1,13 @@
 import type * as Pg from 'pg';
-import type { Schedule } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { dependencies, option, readOptions, refuseOption } from '../../core/options';
 import type { Dependencies, OptionPlace, TableOf } from '../../core/options';
 import { loadPeer } from '../../core/required-packages';
 import { requireChange } from '../generation';
-import { SourceError, describeFailure, requireFormat } from '../log';
+import { describeFailure, requireFormat } from '../log';
 import type { Batch, GenerationLog, LogReader, Mark } from '../log';
+import { readersOf } from '../readers';
+import type { Wait } from '../readers';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
 import { ROWS_PER_READ, postgresTable, prepareTable } from './schema';
@@ -77,9 +78,10 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
   const opening = pool as unknown as { on?(event: 'connect', listener: (client: PostgresClient) => unknown): unknown };
   opening.on?.('connect', (client) => client.on('error', () => undefined));
 
+  const readers = readersOf(schedule, (wait) => postgresReader({ sessions, prepare, table, logger, wait }));
   return {
     mark: given.mark,
-    reader: (): LogReader => postgresReader({ sessions, prepare, table, schedule, logger }),
+    reader: readers.reader,
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
       const values: unknown[] = [changes.map(([clientId]) => clientId), changes.map(([, generation]) => generation)];
@@ -99,6 +101,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
       });
     },
     close() {
+      readers.close();
       sessions.close();
       return Promise.resolve();
     },
@@ -175,11 +178,10 @@ function postgresReader(options: {
   /** Runs on every new connection. */
   readonly prepare: (query: PostgresQuery) => Promise<void>;
   readonly table: ReturnType<typeof postgresTable>;
-  readonly schedule: Schedule;
   readonly logger: Logger;
-  readonly random?: () => number;
+  readonly wait: Wait;
 }): LogReader {
-  const { sessions, prepare, table, schedule, logger, random = Math.random } = options;
+  const { sessions, prepare, table, logger, wait } = options;
   let session: PostgresSession | undefined;
   /** The row that was read last. */
   let position: Read['last'] = null;
@@ -191,13 +193,11 @@ function postgresReader(options: {
   let isSpread = false;
   let isStandby = false;
   let isPooled = false;
-  let closed = false;
-  let wake = (): void => undefined;
 
   async function open(): Promise<PostgresSession> {
     const opened = await sessions.open(() => {
       isHinted = true;
-      if (!isSpread || closed) wake();
+      if (!isSpread) wait.wake();
     });
     // Already here: a failure below destroys it.
     session = opened;
@@ -243,42 +243,22 @@ function postgresReader(options: {
     return { changes, end, ...(end && mark && { mark }) };
   }
 
-  function pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = schedule(resolve, ms);
-      wake = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-  }
-
   function drop(): void {
     session?.destroy();
     session = undefined;
   }
 
-  function requireOpen(): void {
-    if (closed) throw new SourceError('PostgreSQL: the reader is closed');
-  }
-
   return {
     async next(waitMs) {
       try {
-        requireOpen();
         const { query } = session ?? (await open());
-        if (waitMs > 0 && (isSpread || !isHinted)) await pause(isSpread ? random() * waitMs : waitMs);
-        requireOpen();
+        if (waitMs > 0 && (isSpread || !isHinted)) await wait.pause(isSpread ? Math.random() * waitMs : waitMs);
         return await read(query);
       } catch (error) {
         drop();
         throw error;
       }
     },
-    close() {
-      closed = true;
-      drop();
-      wake();
-    },
+    close: drop,
   };
 }

@@ -1,6 +1,7 @@
 import type { Logger } from '../../core/logger';
 import { describe } from '../../core/options';
 import { SourceError } from '../log';
+import { TABLE_REMEDY } from './sessions';
 import type { PostgresQuery } from './sessions';
 
 /** The trigger that gives a row its position. */
@@ -172,7 +173,7 @@ export async function prepareTable(
   logger: Logger,
 ): Promise<void> {
   if (!(await isMissing(query, table))) return;
-  if (!create) throw new SourceError(`PostgreSQL: the table ${table} does not exist; ${REMEDY}`);
+  if (!create) throw new SourceError(`PostgreSQL: the table ${table} does not exist; ${TABLE_REMEDY}`);
   await query('BEGIN');
   await query('SELECT pg_advisory_xact_lock($1)', [CREATION_LOCK]);
   const isOurs = await isMissing(query, table);
@@ -181,27 +182,20 @@ export async function prepareTable(
   if (isOurs) logger.info({ table }, 'the table of generations is created');
 }
 
-const REMEDY = 'create it with createTable: true or with the SQL of postgresSchema()';
-
 /** Returns whether there is no table of this name. Reads the catalog only: a user that may append need not read the table. */
 async function isMissing(query: PostgresQuery, name: string): Promise<boolean> {
   const { quoted } = namesOf(name);
   const [row] = await query(
-    `SELECT coalesce((SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = to_regclass($1)), '') AS columns,
+    `SELECT (to_regclass($1) IS NULL)::text AS missing,
       EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = $2 AND tgenabled IN ('O', 'A'))::text AS appends,
       current_setting('server_encoding') AS encoding`,
     [quoted, TRIGGER],
   );
-  const { columns, appends, encoding } = (row ?? {}) as Record<string, unknown>;
+  const { missing, appends, encoding } = (row ?? {}) as Record<string, unknown>;
   if (encoding !== 'UTF8') throw new SourceError('PostgreSQL: the encoding of the database must be UTF8');
-  if (columns === '') return true;
-  if (/\bchanged_in\b/.test(String(columns))) {
-    const remedy = `remove it with DROP TABLE ${quoted}, its publisher writes the new one, or set the option "table" to another name`;
-    throw new SourceError(
-      `PostgreSQL: the table ${name} is of an earlier version of Tillgate, which kept a row per client; ${remedy}`,
-    );
-  }
+  if (missing === 'true') return true;
   // A restore creates the triggers last: until then, a row that is inserted would stay without a position.
-  if (appends !== 'true') throw new SourceError(`PostgreSQL: the table ${name} has no trigger ${TRIGGER}; ${REMEDY}`);
+  if (appends !== 'true')
+    throw new SourceError(`PostgreSQL: the table ${name} has no trigger ${TRIGGER}; ${TABLE_REMEDY}`);
   return false;
 }

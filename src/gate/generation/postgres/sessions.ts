@@ -141,6 +141,9 @@ export class PostgresSessions {
   }
 }
 
+/** What to do where there is no table of generations. */
+export const TABLE_REMEDY = 'create one with createTable: true or with the SQL of postgresSchema()';
+
 /** What an operator can do, by SQLSTATE (PostgreSQL manual, appendix A). */
 const ADVICE_BY_SQLSTATE: Readonly<Record<string, string>> = {
   '28000': 'the user or this address is not allowed (pg_hba.conf)',
@@ -150,7 +153,7 @@ const ADVICE_BY_SQLSTATE: Readonly<Record<string, string>> = {
   '42501':
     'the user lacks a privilege: SELECT to read, INSERT to append; SELECT, INSERT, UPDATE and DELETE, and UPDATE of the ' +
     "table's sequence, to keep the mark; CREATE to create the table",
-  '42P01': 'the table does not exist; create it with createTable: true or with the SQL of postgresSchema()',
+  '42P01': `the table does not exist; ${TABLE_REMEDY}`,
   '25006': 'this server is read-only; use the URL of the primary',
   '55P03': 'another transaction holds a lock for too long',
   '57014': 'the statement took too long',

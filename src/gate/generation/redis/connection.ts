@@ -222,9 +222,7 @@ const ADVICE_BY_ERROR: Readonly<Record<string, string>> = {
   READONLY: 'this server is a replica; use the URL of the primary',
   UNBLOCKED: 'the server has become a replica',
   WRONGPASS: 'user name or password is wrong',
-  WRONGTYPE:
-    'the key does not hold a stream; a sorted set is the format of an earlier version: delete the key, and its publisher ' +
-    'writes it again, or use another key',
+  WRONGTYPE: 'the key does not hold a stream: delete it, and its publisher writes the log, or use another key',
 };
 
 /** Describes the failure of a command; `cause` is the error of its connection, if known. */

@@ -1,9 +1,10 @@
-import type { Schedule } from '../../core/clock';
 import { dependencies, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { isGeneration, requireChange } from '../generation';
 import { requireFormat, SourceError } from '../log';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from '../log';
+import { readersOf } from '../readers';
+import type { Wait } from '../readers';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
 import { connectToRedis, redisConnection, redisSession } from './connection';
@@ -75,7 +76,6 @@ function openLog(
   const connection = connect();
   const limits = { key, timeoutMs, schedule };
   const markKey = markKeyOf(key);
-  const readers = new Set<LogReader>();
   const writer = redisSession(connection, limits);
   let isPolicyKnown = false;
 
@@ -98,23 +98,16 @@ function openLog(
     return markOf(await writer.run(['EVAL', APPEND_UNIT, '2', key, markKey, ...values]))?.mark;
   }
 
+  const readers = readersOf(schedule, ({ pause }) => {
+    warnOfEviction().catch(() => undefined);
+    // Of this reader alone, because it blocks.
+    const session = redisSession(connection.duplicate(), limits);
+    return redisReader({ session, key, markKey: mark ? markKey : undefined, pause, random });
+  });
+
   return {
     mark,
-    reader() {
-      warnOfEviction().catch(() => undefined);
-      const session = redisSession(connection.duplicate(), limits);
-      const onClose = (): unknown => readers.delete(reader);
-      const reader: LogReader = redisReader({
-        session,
-        key,
-        markKey: mark ? markKey : undefined,
-        schedule,
-        random,
-        onClose,
-      });
-      readers.add(reader);
-      return reader;
-    },
+    reader: readers.reader,
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
       warnOfEviction().catch(() => undefined);
@@ -124,7 +117,7 @@ function openLog(
       return unit && appendUnit(changes, unit);
     },
     close() {
-      for (const reader of readers) reader.close();
+      readers.close();
       writer.close();
       return Promise.resolve();
     },
@@ -148,23 +141,25 @@ function markKeyOf(key: string): string {
 }
 
 /** Reads the stream from its oldest entry on. */
-function redisReader(options: {
-  /** Of this reader alone, because it blocks. */
+function redisReader({
+  session,
+  key,
+  markKey,
+  pause,
+  random,
+}: {
   readonly session: ReturnType<typeof redisSession>;
   readonly key: string;
   /** Absent where no publisher keeps a mark. */
   readonly markKey: string | undefined;
-  readonly schedule: Schedule;
+  readonly pause: Wait['pause'];
   readonly random: () => number;
-  readonly onClose: () => unknown;
 }): LogReader {
-  const { session, key, markKey, schedule, random, onClose } = options;
   let position = START;
   /** The mark when the log was last read from its start: positions belong to its epoch. */
   let first: Mark | undefined;
   /** Whether the end was reached since then. */
   let isComplete = false;
-  let wake = (): void => undefined;
 
   async function readMark(): Promise<RedisMark | undefined> {
     return markKey === undefined ? undefined : markOf(await session.run(['HMGET', markKey, ...MARK_FIELDS]));
@@ -179,16 +174,6 @@ function redisReader(options: {
     if (position === START) return true;
     const [last] = entriesOf(await session.run(['XREVRANGE', key, '+', '-', 'COUNT', '1']));
     return last !== undefined && !isBefore(last[0], position);
-  }
-
-  function pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = schedule(resolve, ms);
-      wake = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
   }
 
   return {
@@ -224,11 +209,7 @@ function redisReader(options: {
         ...(end && isCovered && { mark: found?.mark }),
       };
     },
-    close() {
-      onClose();
-      session.close();
-      wake();
-    },
+    close: () => session.close(),
   };
 }
 

@@ -136,11 +136,6 @@ describe('a request to a token server', () => {
       () => new Response('{"position', { headers: { 'content-type': 'application/json' } }),
       'responded with invalid JSON',
     ],
-    [
-      'the format of earlier versions',
-      () => Response.json({ now: START, floors: [] }),
-      'responded with "floors", as earlier versions of Tillgate did: update the token server',
-    ],
     ...['', 'a b', 'x'.repeat(257), 7, undefined].map((position): [string, Respond, string] => [
       `the position ${JSON.stringify(position)}`,
       page({ position }),
@@ -225,8 +220,8 @@ describe('a wait', () => {
       await settle();
       if (what === 'reader') reader.close();
       else await source.close?.();
-      expect(await waiting).toBe('https://login.test/generations is not asked any more');
-      expect(await failureOf(reader)).toBe('closed');
+      expect(await waiting).toBe('the reader is closed');
+      expect(await failureOf(reader)).toBe('the reader is closed');
       expect([sent.length, time.pending]).toEqual([1, 0]);
     }
   });

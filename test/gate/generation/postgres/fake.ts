@@ -67,7 +67,7 @@ export function found(given: object = {}): { readonly read: string }[] {
 export const HEALTHY: Script = {
   json_build_object: found(),
   pg_listening_channels: [{}],
-  pg_attribute: [{ columns: 'position client_id', appends: 'true', encoding: 'UTF8' }],
+  pg_trigger: [{ missing: 'false', appends: 'true', encoding: 'UTF8' }],
 };
 
 /** A source on a fake pool and fake time. */

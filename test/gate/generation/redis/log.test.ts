@@ -235,10 +235,10 @@ describe('a reader of redisGenerations', () => {
     redis.silent.add('XREAD');
     const [one, other] = [first.next(60_000).catch(String), second.next(60_000).catch(String)];
     first.close();
-    expect(await one).toBe('SourceError: Redis: closed');
+    expect(await one).toBe('SourceError: the reader is closed');
     await source.close?.();
-    expect(await other).toBe('SourceError: Redis: closed');
-    await expect(second.next(0)).rejects.toThrow('Redis: closed');
+    expect(await other).toBe('SourceError: the reader is closed');
+    await expect(second.next(0)).rejects.toThrow('the reader is closed');
     expect(redis.clients.map(({ status }) => status)).toEqual(['ready', 'end', 'end']);
   });
 });
@@ -314,7 +314,7 @@ describe('append() of redisGenerations', () => {
       /^Redis: XADD: this server is a replica; use .* \(READONLY\)$/,
     ],
     ["ERR Error running script (call to f_1): @user_script:6: -READONLY You can't write", /this server is a replica/],
-    ['WRONGTYPE Operation against a key', /a sorted set is the format of an earlier version: delete the key/],
+    ['WRONGTYPE Operation against a key', /the key does not hold a stream: delete it/],
     ['MOVED 3999 127.0.0.1:6381', /give redisGenerations\(\) a cluster client \(MOVED\)$/],
     ['constructor is hunter2', /^Redis: XADD: Error$/],
   ])('says what can be done about %j, and nothing else of it', async (message, expected) => {

@@ -1,0 +1,65 @@
+import type { Schedule } from '../core/clock';
+import { SourceError } from './log';
+import type { GenerationSource, LogReader } from './log';
+
+/** The wait of a reader for something to follow. */
+export interface Wait {
+  /** Resolves after a time, or when `wake()` is called. */
+  readonly pause: (ms: number) => Promise<void>;
+  /** Ends the pause, where there is one: called by a hint, and when the reader is closed. */
+  readonly wake: () => void;
+}
+
+/** Opens the readers of a source. `close()` closes those that are open: what they wait for ends, and `next()` rejects. */
+export function readersOf(
+  schedule: Schedule,
+  make: (wait: Wait) => LogReader,
+): Pick<GenerationSource, 'reader'> & { close(): void } {
+  const open = new Set<LogReader>();
+  const requireOpen = (reader: LogReader): void => {
+    if (!open.has(reader)) throw new SourceError('the reader is closed');
+  };
+  return {
+    reader() {
+      const wait = waiting(schedule);
+      const made = make(wait);
+      const reader: LogReader = {
+        async next(waitMs) {
+          requireOpen(reader);
+          try {
+            return await made.next(waitMs);
+          } finally {
+            // It may have opened a connection since it was closed.
+            if (!open.has(reader)) made.close();
+            requireOpen(reader);
+          }
+        },
+        close() {
+          open.delete(reader);
+          made.close();
+          wait.wake();
+        },
+      };
+      open.add(reader);
+      return reader;
+    },
+    close() {
+      for (const reader of open) reader.close();
+    },
+  };
+}
+
+function waiting(schedule: Schedule): Wait {
+  let end = (): void => undefined;
+  return {
+    pause: (ms) =>
+      new Promise((resolve) => {
+        const timer = schedule(resolve, ms);
+        end = () => {
+          timer.cancel();
+          resolve();
+        };
+      }),
+    wake: () => end(),
+  };
+}
