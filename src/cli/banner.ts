@@ -1,5 +1,5 @@
 import type { ClientWithSecret } from './auth-server/index';
-import { escapeUnsafe, withoutSlash } from 'tillgate/internal';
+import { escapeUnsafe } from 'tillgate/internal';
 import { table } from './command';
 
 type NewClient = Pick<ClientWithSecret, 'client_id' | 'client_secret' | 'scope'>;
@@ -97,7 +97,7 @@ function tryIt(
   const fetched = till
     ? `curl -s ${auth_url}/connect/token -d grant_type=client_credentials -d client_id=${till.client_id} -d client_secret=${till.client_secret} -d scope=${scope} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
     : `${programName} token pos-terminal`;
-  const line = `TOKEN=$(${fetched}); curl -i ${withoutSlash(base_url)}${allowed} -H "Authorization: Bearer $TOKEN"`;
+  const line = `TOKEN=$(${fetched}); curl -i ${base_url.replace(/\/$/, '')}${allowed} -H "Authorization: Bearer $TOKEN"`;
   return [`Try it, in another terminal:\n\n${indent(line)}`];
 }
 

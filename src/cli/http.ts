@@ -1,6 +1,6 @@
 import type { ClientResource, ClientWithSecret } from './auth-server/index';
 import type { Settings } from 'tillgate/env';
-import { attempt, discoverEndpoint, isSecureUrl, parseUrl, readBody } from 'tillgate/internal';
+import { attempt, discoverEndpoint, isSecureUrl, readBody } from 'tillgate/internal';
 import { CliError } from './command';
 import type { CliIo } from './command';
 import { embeddedAddress, usesEmbedded } from './settings';
@@ -43,7 +43,7 @@ export async function send(
 ): Promise<HttpResponse> {
   const { method = 'GET', token, json, form } = request;
 
-  const origin = parseUrl(url)?.origin ?? url;
+  const origin = attempt(() => new URL(url).origin) ?? url;
   let response: Response;
   let bytes: Buffer | undefined;
   try {

@@ -9,10 +9,6 @@ export type { Clock } from './core/clock';
 export type { Schedule } from './core/clock';
 // Servers of the kit and commands wait with the timers that the gate uses.
 export { systemSchedule } from './core/clock';
-// The token server and the command hold timers of a schedule.
-export type { Timer } from './core/clock';
-// Cases for generation sources end where a source never does.
-export { withTimeLimit } from './core/clock';
 // The command prints what others sent without control characters of a terminal.
 export { escapeUnsafe } from './core/logger';
 // A log and the console show paths without tokens in them.
@@ -29,48 +25,30 @@ export { dependencies } from './core/options';
 export { describe } from './core/options';
 // Misspelt names get the same help everywhere.
 export { didYouMean } from './core/options';
-// A list in options is checked as authenticate() checks one.
-export { isList } from './core/options';
 // Factories of other rooms describe their options in the tables of authenticate().
 export { option } from './core/options';
-// The type of one row of such a table.
-export type { Option } from './core/options';
 // Factories of other rooms read their options as authenticate() does.
 export { readOptions } from './core/options';
+// The type of one row of such a table.
+export type { Option } from './core/options';
 // The type of a table of options.
 export type { TableOf } from './core/options';
 // The type of options that have been read.
 export type { ValuesOf } from './core/options';
 // Token server and console refuse pages of other origins and hosts.
 export { foreignCaller } from './core/urls';
-// An issuer of the token server is an http: or https: URL, as the gate expects.
-export { isHttpUrl } from './core/urls';
 // The token server listens on loopback unless it has an admin token.
 export { isLoopbackHost } from './core/urls';
 // The command sends no secret in the clear to another host.
 export { isSecureUrl } from './core/urls';
 // URLs are printed without passwords.
 export { loggableUrl } from './core/urls';
-// A URL is parsed without an error that repeats it.
-export { parseUrl } from './core/urls';
-// URLs are joined as the gate joins them.
-export { withoutSlash } from './core/urls';
-// Audits compare what a guard demands.
-export type { GuardRequirement } from './express/guard';
 // Audits read what a guard demands.
 export { requirementOf } from './express/guard';
-// Audits skip guards that are on trial.
-export { isTrial } from './express/report-only';
 // The console shows the checks up to the one that refused.
 export { checksUntil } from './gate/explain';
-// The console shows a request that was allowed.
-export { PASSED } from './gate/explain';
 // The command opens the source that TILLGATE_GENERATIONS names.
 export { generationsFromUrl } from './generation/from-url';
-// Generations of the issuer are times, and none lies before this one.
-export { FIRST_TIME_MS } from './generation/generation';
-// What counts as a generation is decided in one place.
-export { isGeneration } from './generation/generation';
 // Token server and test issuer serve their log as an http: source expects it.
 export { logHandler } from './generation/http/handler';
 // Advice about a token depends on the options of its gate.
@@ -89,13 +67,9 @@ export { readBody } from './token/http';
 export { parseToken } from './token/jws';
 // The command finds endpoints by the metadata that the gate reads.
 export { discoverEndpoint } from './token/keys/fetch-keys';
-// A test issuer serves its metadata where a gate looks for it.
-export { wellKnownUrls } from './token/keys/fetch-keys';
 // check and explain name presets by their table.
 export { PRESETS } from './token/presets';
 // tillgate check reads the scopes of a claim as the gate does.
 export { namesOfClaim } from './token/scopes';
-// A test issuer signs with the algorithms that a gate accepts.
-export type { Algorithm } from './token/signature';
 // The table of those.
 export { ALGORITHMS } from './token/signature';

@@ -47,7 +47,7 @@ export const GUARD_BUGS: Readonly<Record<string, Plant>> = {
           isAllowed = true;
           next();
         });
-        if (!isAllowed) setTimeout(next, LATE_MS);
+        if (!isAllowed) res.once('finish', () => setTimeout(next, LATE_MS));
       },
       unlessSent(function sendOrderLate(_req, res) {
         res.json({ id: 'o-1', item: 'itm_0001', quantity: 1 });

@@ -1,7 +1,6 @@
 import { memoryGenerations } from 'tillgate/generations';
 import type { Change, GenerationSource } from 'tillgate/generations';
 import { logHandler } from 'tillgate/internal';
-import type { Timer } from 'tillgate/internal';
 import type { AuthServerSettings } from './options';
 import type { Store } from './store';
 
@@ -25,7 +24,7 @@ export async function openGenerations(settings: AuthServerSettings, store: Store
   const { maxTokenAgeSeconds, clock, schedule, logger } = settings;
   const log = memoryGenerations({ maxTokenAgeSeconds, clock, schedule });
   /** What the log cannot take yet. */
-  const later = new Map<Change, Timer>();
+  const later = new Map<Change, ReturnType<typeof schedule>>();
 
   async function publish(change: Change): Promise<boolean> {
     const aheadMs = change[1] - clock();

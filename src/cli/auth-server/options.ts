@@ -1,5 +1,5 @@
 import type { RateLimit } from 'tillgate/env';
-import { dependencies, describe, isHttpUrl, isLoopbackHost, option, readOptions } from 'tillgate/internal';
+import { attempt, dependencies, describe, isLoopbackHost, option, readOptions } from 'tillgate/internal';
 import type { TableOf, ValuesOf } from 'tillgate/internal';
 import type { Dependencies } from 'tillgate';
 
@@ -71,7 +71,8 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
 
 /** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
 function readIssuer(given: unknown): string | undefined {
-  return typeof given === 'string' && isHttpUrl(given) && /^[^?#]+$/.test(given) ? given : undefined;
+  const isIssuer = typeof given === 'string' && /^https?:\/\/[^?#]+$/.test(given) && attempt(() => new URL(given));
+  return isIssuer ? given : undefined;
 }
 
 function readScopes(given: unknown): readonly string[] | undefined {

@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { attempt, didYouMean, isObject, parseUrl } from 'tillgate/internal';
+import { attempt, didYouMean, isObject } from 'tillgate/internal';
 import { contractCases, startTestIssuer } from '@tillgate/testing';
 import type { CaseClass, ContractCases, ContractCasesOptions, HttpTestIssuer } from '@tillgate/testing';
 import { CASE_CLASSES, parseYaml } from '@tillgate/testing/internal';
@@ -30,7 +30,7 @@ export async function contract(context: CommandContext, options: CommandOptions)
     baseline,
     ...settings
   } = readSettings(options);
-  const url = parseUrl(settings.url ?? '');
+  const url = attempt(() => new URL(settings.url ?? ''));
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new CliError('--url: expected the URL of the server, for example --url http://127.0.0.1:3000', EXIT.usage);
   }

@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ConfigurationError } from 'tillgate';
-import { withoutSlash } from 'tillgate/internal';
 import { readSettings } from 'tillgate/env';
 import type { Environment, Settings } from 'tillgate/env';
 import { loadDocument, scopesOf } from '@tillgate/testing/internal';
@@ -56,7 +55,7 @@ async function serveTokens(
   const scopes = clientScopes(options, document);
   const routes = document ? protectedRoutes(document) : [];
   const location = locate(settings);
-  const docsUrl = `${withoutSlash(settings.baseUrl)}/docs/`;
+  const docsUrl = `${settings.baseUrl.replace(/\/$/, '')}/docs/`;
   const api: ApiFacts = { routes, docsUrl, command: `${location} ${io.programName}`, call: callerOf(io, settings) };
   const tokens = await startTokenServer(settings, openLog(io, options, settings), scopes, api);
   try {
@@ -132,7 +131,7 @@ function callerOf(io: CliIo, given: Settings): ApiFacts['call'] {
   const settings = apiSettings(given);
   return async function callApi({ client_id, method, path, json }) {
     const token = client_id === undefined ? undefined : (await obtainToken(io, settings, client_id, {})).access_token;
-    return send(io, settings, withoutSlash(settings.baseUrl) + path, { method, token, json });
+    return send(io, settings, settings.baseUrl.replace(/\/$/, '') + path, { method, token, json });
   };
 }
 

@@ -1,4 +1,4 @@
-import { attempt, checksUntil, parseToken, PASSED } from 'tillgate/internal';
+import { attempt, checksUntil, parseToken } from 'tillgate/internal';
 import { AuthError, REASONS } from 'tillgate';
 import type { Decision, Explanation, Reason } from 'tillgate';
 
@@ -61,7 +61,7 @@ export function whyOf({ token, ...decision }: ReportedDecision, facts: Facts): W
   const raw = token === undefined ? '' : `${token}.AAAA`;
   const isAccepted = granted !== undefined;
   if (reason === undefined || !Object.hasOwn(REASONS, reason)) {
-    return { outcome, checks: isAccepted ? PASSED : [], ...claimsOf(raw), verified: isAccepted };
+    return { outcome, checks: isAccepted ? checksUntil(undefined, 1) : [], ...claimsOf(raw), verified: isAccepted };
   }
   const cause = unverified === true ? new AuthError('unknown_key') : undefined;
   const checks = checksUntil(new AuthError(reason, { privateDetail: detail, cause }), 1);

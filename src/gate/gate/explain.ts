@@ -48,9 +48,6 @@ function checksOf({ isOpaque = false, hasPossession = false }): readonly Check[]
   ];
 }
 
-/** The checks of an accepted token. */
-export const PASSED = passed(checksOf({}));
-
 const EXPLAIN_OPTIONS = {
   gate: option('what authenticate() returned', (given) => gateOf(given as object)),
   scopes: option('scopes', (given, { factory }) => readRequirement([given], factory)),
@@ -118,12 +115,13 @@ function proofsOf({ cnf }: Auth['claims']): string {
   return `bound by ${names.join(' and ')} of cnf: each request needs the proof, which cannot be checked without the request`;
 }
 
-/** The checks of a gate with this many issuers, up to the one that failed with this error. */
+/** The checks of a gate with this many issuers, up to the one that failed with this error; without an error all have passed. */
 export function checksUntil(
-  error: AuthError,
+  error: AuthError | undefined,
   issuers: number,
-  all = checksOf({ hasPossession: REASONS[error.reason].check === 'possession' }),
+  all = checksOf({ hasPossession: error !== undefined && REASONS[error.reason].check === 'possession' }),
 ): Explanation['checks'] {
+  if (!error) return passed(all);
   const { reason, privateDetail } = error;
   const failed = all.indexOf(failedCheck(reason, all, issuers));
   const reached = isUnverified(error) ? all.indexOf('key') : failed;

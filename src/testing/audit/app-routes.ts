@@ -1,6 +1,5 @@
 import { METHODS } from 'node:http';
-import { isTrial, requirementOf } from 'tillgate/internal';
-import type { GuardRequirement } from 'tillgate/internal';
+import { requirementOf } from 'tillgate/internal';
 import { bothOf } from '../openapi/document';
 import type { Alternatives } from '../openapi/document';
 import { isCatchAll, probesOf, shapeOf, templatesOf } from '../openapi/path-template';
@@ -280,11 +279,14 @@ export function classify(
   | { readonly kind: 'error handler' | 'handler' | 'trial' } {
   const { optional, ready, length } = handle as { optional?: unknown; ready?: unknown; length?: unknown };
   const requirement = requirementOf(handle) ?? declaredGuards.get(handle);
-  if (isTrial(handle)) return { kind: 'trial' };
+  // How reportOnly() marks a middleware, also one of another copy of the package.
+  if (Object.hasOwn(handle, Symbol.for('tillgate.trial'))) return { kind: 'trial' };
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
   if (requirement) return { kind: 'guard', requires: alternativesOf(requirement), further: furtherOf(requirement) };
   return { kind: length === 4 ? 'error handler' : 'handler' };
 }
+
+type GuardRequirement = NonNullable<ReturnType<typeof requirementOf>>;
 
 /** What guards of other packages require, as their app says. */
 const declaredGuards = new WeakMap<object, GuardRequirement>();

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { isList, isObject, option, readOptions, withoutSlash } from 'tillgate/internal';
+import { isObject, option, readOptions } from 'tillgate/internal';
 import type { TableOf } from 'tillgate/internal';
 import { declareGuards } from './app-routes';
 import type { DeclaredGuard } from './app-routes';
@@ -8,7 +8,11 @@ import type { RouteFinding } from './audit';
 import { allOperations, basePathOf, ignoredPaths, loadDocument } from '../openapi/document';
 
 /** A list of paths. */
-export const PATHS = option('an array of paths', (given) => (isList(given) ? (given as string[]) : undefined), []);
+export const PATHS = option(
+  'an array of paths',
+  (given) => (Array.isArray(given) ? (given as string[]) : undefined),
+  [],
+);
 
 /** Options of {@link auditRoutes}. */
 export interface AuditRoutesOptions {
@@ -70,12 +74,12 @@ export function auditRoutes(
     throw new TypeError(`auditRoutes(): the guard ${absent.name ?? absent.handler.name} of "guards" is not in the app`);
   }
   const document = loadDocument(openapi);
-  const operations = allOperations(document, basePath === undefined ? basePathOf(document) : withoutSlash(basePath));
+  const operations = allOperations(document, basePath?.replace(/\/+$/, '') ?? basePathOf(document));
   const findings = auditApp(app, {
     document,
     names: { source: 'the app', document: typeof openapi === 'string' ? basename(openapi) : 'the document' },
     operations,
-    mountedAt: mountedAt === undefined ? undefined : withoutSlash(mountedAt),
+    mountedAt: mountedAt?.replace(/\/+$/, ''),
     // A gate of another package may let requests without a token pass.
     behindGate: behindGate ? 'strict' : guards.length > 0 ? 'optional' : 'none',
   });
@@ -84,9 +88,9 @@ export function auditRoutes(
 }
 
 function readGuards(given: unknown): readonly DeclaredGuard[] | undefined {
-  if (!isList(given)) return undefined;
+  if (!Array.isArray(given)) return undefined;
   const fits = given.every((one: unknown) => {
-    if (!isObject(one) || !isList(one['scopes']) || !one['scopes'].every((scope) => typeof scope === 'string'))
+    if (!isObject(one) || !Array.isArray(one['scopes']) || !one['scopes'].every((scope) => typeof scope === 'string'))
       return false;
     return typeof one['handler'] === 'function'
       ? !('name' in one)

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { isList, isObject, option, parseUrl, readOptions } from 'tillgate/internal';
+import { attempt, isObject, option, readOptions } from 'tillgate/internal';
 import type { TableOf, ValuesOf } from 'tillgate/internal';
 import { nameOf } from '../openapi/document';
 import type { LocatedOperation } from '../openapi/document';
@@ -107,18 +107,20 @@ const CONTRACT_OPTIONS = {
   owners: option(
     'an array of two client ids',
     (given) =>
-      isList(given) && given.length === 2 && given.every((one) => typeof one === 'string')
+      Array.isArray(given) && given.length === 2 && given.every((one) => typeof one === 'string')
         ? (given as unknown as readonly [string, string])
         : undefined,
     ['contract-cases-owner', 'contract-cases-other'] as const,
   ),
   classes: option(`an array of ${CASE_CLASSES.join(', ')}`, (given) =>
-    isList(given) && given.every((one) => CASE_CLASSES.includes(one as CaseClass)) ? (given as CaseClass[]) : undefined,
+    Array.isArray(given) && given.every((one) => CASE_CLASSES.includes(one as CaseClass))
+      ? (given as CaseClass[])
+      : undefined,
   ),
   propagationMs: option.number({ unit: 'ms', min: 0, max: 600_000 }),
   beforeGuard: option(
     'an array of functions or their names',
-    (given) => (isList(given) ? (given as NonNullable<ContractCasesOptions['beforeGuard']>) : undefined),
+    (given) => (Array.isArray(given) ? (given as NonNullable<ContractCasesOptions['beforeGuard']>) : undefined),
     [],
   ),
 } satisfies TableOf<ContractCasesOptions>;
@@ -149,7 +151,7 @@ export function readContractOptions(options: ContractCasesOptions): ContractSett
 }
 
 function readUrl(given: unknown): URL | undefined {
-  const url = typeof given === 'string' ? parseUrl(given) : undefined;
+  const url = typeof given === 'string' ? attempt(() => new URL(given)) : undefined;
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 

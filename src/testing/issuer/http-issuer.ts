@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, logHandler, option, readBody, readOptions, systemSchedule, wellKnownUrls } from 'tillgate/internal';
+import { describe, logHandler, option, readBody, readOptions, systemSchedule } from 'tillgate/internal';
 import type { TableOf } from 'tillgate/internal';
 import { publishingIssuer, TEST_ISSUER_OPTIONS } from './test-issuer';
 import type { TestIssuer, TestIssuerOptions } from './test-issuer';
@@ -146,7 +146,8 @@ function issuerEndpoints({ testIssuer, jwks, log }: ReturnType<typeof publishing
   }
 
   return new Map<string, Handler>([
-    ...wellKnownUrls(issuer).map((url) => [`GET ${new URL(url).pathname}`, metadata] as const),
+    ['GET /.well-known/openid-configuration', metadata],
+    ['GET /.well-known/oauth-authorization-server', metadata],
     [`GET ${JWKS_PATH}`, (_req, res) => sendJson(res, 200, jwks)],
     [`GET ${GENERATIONS_PATH}`, generations],
     [`GET ${GENERATIONS_PATH}/stream`, generations],

@@ -1,20 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { memoryGenerations } from 'tillgate/generations';
 import type { MemoryLog } from 'tillgate/generations';
-import {
-  ALGORITHMS,
-  dependencies,
-  describe,
-  didYouMean,
-  FIRST_TIME_MS,
-  option,
-  readOptions,
-  systemSchedule,
-} from 'tillgate/internal';
-import type { Algorithm, Clock, Schedule, TableOf, ValuesOf } from 'tillgate/internal';
+import { ALGORITHMS, dependencies, describe, didYouMean, option, readOptions, systemSchedule } from 'tillgate/internal';
+import type { Clock, Schedule, TableOf, ValuesOf } from 'tillgate/internal';
 import type { GateOptions, IssuerOptions } from 'tillgate';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
-import type { TestKey, TestToken } from './test-token';
+import type { Algorithm, TestKey, TestToken } from './test-token';
 
 /** Options of `createTestIssuer()`. */
 export interface TestIssuerOptions {
@@ -165,7 +156,7 @@ function testGenerations(clock: Clock, schedule: Schedule) {
   const log = memoryGenerations({ clock, schedule });
   const floors = new Map<string, number>();
   // The first one is so early that setting the clock back never puts a generation in the future.
-  const generationOf = (clientId: string): number => floors.get(clientId) ?? FIRST_TIME_MS;
+  const generationOf = (clientId: string): number => floors.get(clientId) ?? 1e12; // Times in ms begin here.
 
   function bump(clientId = DEFAULT_CLIENT): number {
     const generation = Math.max(generationOf(clientId) + 1, Math.floor(clock()));

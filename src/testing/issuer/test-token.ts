@@ -1,7 +1,10 @@
 import { constants, createHmac, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { KeyObject, SigningOptions } from 'node:crypto';
 import { option, readOptions } from 'tillgate/internal';
-import type { Algorithm, Option, TableOf } from 'tillgate/internal';
+import type { ALGORITHMS, Option, TableOf } from 'tillgate/internal';
+
+/** What a key of a test issuer signs with. */
+export type Algorithm = (typeof ALGORITHMS)[number];
 
 /** The claims and the signature of one token; every default passes. */
 export interface TestToken {
