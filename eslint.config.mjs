@@ -64,7 +64,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/jest.config.ts', 'jest.*.config.ts', '**/*.config.mjs', 'test/setup/runner.mjs'],
+    files: ['**/jest.config.ts', 'jest.*.config.ts', '**/*.config.mjs', 'test/setup/{runner,failed-rooms}.mjs'],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {

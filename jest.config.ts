@@ -14,6 +14,7 @@ const config: Config = {
   // Suites with child processes, real servers, browsers or many thousand inputs: `npm run test:all`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
   runner: ['<rootDir>/test/setup/runner.mjs', { alone: ALONE }],
+  reporters: ['default', '<rootDir>/test/setup/failed-rooms.mjs'],
   // The runner's processes load TypeScript by themselves.
   transform: {},
   setupFilesAfterEnv: ['<rootDir>/test/setup/shared-process.ts', '<rootDir>/test/setup/time-limit.ts'],

@@ -54,10 +54,10 @@ function copyTemplate(to) {
 }
 
 /**
- * Without the sources, which are not in the package, and with `main` for tools that know no `exports`: in a clone it would
+ * Without the sources and the script for them, which are not in the package, and with `main` for tools that know no `exports`: in a clone it would
  * lead whoever names the folder of a room to a build.
  */
-function published({ exports, ...manifest }) {
+function published({ exports, scripts: _scripts, ...manifest }) {
   const withoutSource = (entry) => {
     if (typeof entry === 'string') return entry;
     const { source: _, ...rest } = entry;
