@@ -28,10 +28,10 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
   variables: () =>
     table(
       ['variable', 'default', 'meaning'],
-      VARIABLES.map(({ name, fallback, meaning, type }) => [
-        type.isSecret ? `${code(name)}, ${code(`${name}_FILE`)}` : code(name),
+      VARIABLES.map(({ name, fallback, isSecret, meaning, sets }) => [
+        isSecret ? `${code(name)}, ${code(`${name}_FILE`)}` : code(name),
         'text' in fallback ? code(fallback.text) : fallback.words,
-        meaning,
+        meaning ?? meaningOfOption(sets),
       ]),
     ),
   'reason advice': () => adviceList(ALL_REASONS),
@@ -125,6 +125,12 @@ function optionTable(rowsOfOptions: Readonly<Record<string, Pick<OptionRow<unkno
     return [shown, option.isRequired && name !== 'keys' ? 'required' : fallback, about];
   });
   return table(['option', 'default', 'meaning'], rows);
+}
+
+/** What the comment of an option says of it; of one in another option its name. */
+function meaningOfOption(name: string): string {
+  const option = declaredOptions().get(name);
+  return option ? `option ${code(name)}: ${withoutDefault(option.about).about}` : `option ${code(name)}`;
 }
 
 /** The default of a comment, and the rest of it. */

@@ -46,7 +46,7 @@ export { loggableUrl } from './core/urls';
 // Audits read what a guard demands.
 export { requirementOf } from './express/guard';
 // The console shows the checks up to the one that refused.
-export { checksUntil } from './gate/explain';
+export { checksUntil } from './express/explain';
 // The command opens the source that TILLGATE_GENERATIONS names.
 export { generationsFromUrl } from './generation/from-url';
 // Token server and test issuer serve their log as an http: source expects it.

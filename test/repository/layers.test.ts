@@ -17,22 +17,22 @@ interface Room {
 }
 
 const ROOMS: Readonly<Record<string, Room>> = {
-  gate: { name: 'tillgate', imports: [], maxLines: 13_300, maxSeam: 35 },
+  gate: { name: 'tillgate', imports: [], maxLines: 13_060, maxSeam: 35 },
   testing: { name: '@tillgate/testing', imports: ['gate'], maxLines: 6_029, maxSeam: 7 },
   cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxLines: 5_670, maxSeam: 0 },
   app: { name: '@tillgate/app', imports: ['gate'], maxLines: 1_700, maxSeam: 0 },
 };
 
-/** What each layer inside the gate may import from. `gate` reads the variables when `authenticate()` has no options. */
+/** What each layer inside the gate may import from. `express` reads the variables when `authenticate()` has no options. */
 const GATE_LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   token: ['core'],
-  env: ['core', 'token'],
   generation: ['core', 'token'],
   possession: ['core', 'token', 'generation'],
   opentelemetry: ['core', 'gate'],
-  gate: ['core', 'env', 'token', 'generation'],
-  express: ['core', 'token', 'generation', 'gate'],
+  gate: ['core', 'token', 'generation'],
+  env: ['core', 'token', 'gate'],
+  express: ['core', 'token', 'generation', 'gate', 'env'],
   'index.ts': ['core', 'token', 'gate', 'express'],
   'internal.ts': ['core', 'token', 'env', 'generation', 'gate', 'express'],
 };

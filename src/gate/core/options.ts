@@ -3,10 +3,11 @@ import { guardSchedule, systemClock, systemSchedule } from './clock';
 import type { Clock, Schedule } from './clock';
 import { consoleLogger, errorText, guardLogger } from './logger';
 import type { Logger } from './logger';
-import { ownMembers } from './objects';
+import { attempt, ownMembers } from './objects';
 import { loggableUrl } from './urls';
+import type { TextForm, Variable } from './variables';
 
-/** One row of the table of a factory: what its value must be, and what it is when it is absent. */
+/** One row of the table of a factory: what its value must be, what it is when it is absent, and which variable sets it. */
 export interface Option<Value> {
   /** What a value must be: `a non-empty string`. */
   readonly expected: string;
@@ -14,6 +15,14 @@ export interface Option<Value> {
   readonly fallback: unknown;
   /** Returns the checked value of an option, or throws the TypeError of `refuseOption()`. */
   readonly read: (given: unknown, at: OptionPlace) => Value;
+  /** How an environment variable writes a value. */
+  readonly text: TextForm;
+  /** Whether it cannot be left out. */
+  readonly isRequired?: boolean;
+  /** The options in it, if its value is an object of them. */
+  readonly table?: OptionTable;
+  /** The variable that sets it: `option.variable()`. */
+  readonly variable?: Variable;
 }
 
 /** Where an option is given, for messages. */
@@ -23,7 +32,8 @@ export interface OptionPlace {
   readonly name: string;
 }
 
-type OptionTable = Readonly<Record<string, Option<unknown>>>;
+/** The rows of a factory, by their names. */
+export type OptionTable = Readonly<Record<string, Option<unknown>>>;
 
 /** The checked options of a table. */
 export type ValuesOf<Table extends OptionTable> = {
@@ -86,15 +96,22 @@ export function refuseOption({ factory, name }: OptionPlace, expected: string, g
  * An option of any kind.
  *
  * @param accept - returns the value to use, or `undefined` for one that does not fit
+ * @param text - how an environment variable writes it; `convert` makes the value of a text. Default: as the value, a string
  */
 function anyOption<Value, Fallback extends Value | undefined = undefined>(
   expected: string,
   accept: (given: unknown, at: OptionPlace) => Value | undefined,
   fallback?: Fallback,
+  { convert = (text) => text, ...text }: Partial<TextForm> & { readonly convert?: (text: string) => unknown } = {},
 ): Option<Value | Fallback> {
+  const parse = (text: string): unknown => {
+    const given = attempt(() => convert(text));
+    return attempt(() => accept(given, NOWHERE)) === undefined ? undefined : given;
+  };
   return {
     expected,
     fallback,
+    text: { expected, parse, ...text },
     read(given, at) {
       if (given === undefined) return fallback as Fallback;
       const value = accept(given, at);
@@ -103,14 +120,32 @@ function anyOption<Value, Fallback extends Value | undefined = undefined>(
   };
 }
 
+/** The place of a text, which is in no message. */
+const NOWHERE: OptionPlace = { factory: '', name: '' };
+
+/**
+ * The same option, which an environment variable sets too.
+ *
+ * @param differences - where the variable is not as the option says
+ */
+function variable<Row extends Option<unknown>>(
+  name: Variable['name'],
+  row: Row,
+  differences: Partial<Variable> = {},
+): Row & { readonly variable: Variable } {
+  const text = row.fallback === false ? 'off' : String(row.fallback);
+  return { ...row, variable: { name, fallback: { text }, example: text, ...row.text, ...differences } };
+}
+
 /** The same option, which cannot be left out. */
 function required<Value>(
   { read, ...optional }: Option<Value>,
   expected = optional.expected,
-): Option<Exclude<Value, undefined>> {
+): Option<Exclude<Value, undefined>> & { readonly isRequired: true } {
   return {
+    ...optional,
     expected,
-    fallback: undefined,
+    isRequired: true,
     read(given, at) {
       if (given === undefined) refuseOption(at, expected, given);
       return read(given, at) as Exclude<Value, undefined>;
@@ -126,14 +161,21 @@ function string<Fallback extends string | undefined = undefined>(fallback?: Fall
 /** A string that no message shows. */
 function secret(minLength: number): Option<string | undefined> {
   const expected = minLength === 1 ? 'a non-empty string' : `a string of at least ${minLength} characters`;
-  return anyOption(expected, (given, { factory, name }) => {
+  const accept = (given: unknown, { factory, name }: OptionPlace): string => {
     if (typeof given === 'string' && given.length >= minLength) return given;
     throw new TypeError(`${factory}(): option "${name}" must be ${expected}`);
-  });
+  };
+  const show = (text: string) => `${text.length} characters (not shown)`;
+  return anyOption(expected, accept, undefined, { isSecret: true, show });
 }
 
 function boolean<Fallback extends boolean | undefined = undefined>(fallback?: Fallback): Option<boolean | Fallback> {
-  return anyOption('true or false', (given) => (typeof given === 'boolean' ? given : undefined), fallback);
+  const accept = (given: unknown) => (typeof given === 'boolean' ? given : undefined);
+  return anyOption('true or false', accept, fallback, { expected: 'on or off', convert: switchOf });
+}
+
+function switchOf(text: string): boolean | undefined {
+  return /^(on|true|1)$/i.test(text) || (/^(off|false|0)$/i.test(text) ? false : undefined);
 }
 
 /** A number within bounds, both inclusive; `unit` is for the message. */
@@ -142,12 +184,14 @@ function number<Fallback extends number | undefined = undefined>(
   fallback?: Fallback,
 ): Option<number | Fallback> {
   const { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false } = bounds;
-  const expected = `${integer ? 'a whole number' : 'a number'} of ${unit} from ${min} to ${max}`;
+  const range = `of ${unit} from ${min} to ${max}`;
   const accept = (given: unknown) => {
     const fits = typeof given === 'number' && given >= min && given <= max && (!integer || Number.isInteger(given));
     return fits ? given : undefined;
   };
-  return anyOption(expected, accept, fallback);
+  const convert = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined);
+  const text = { expected: `a whole number ${range}`, convert };
+  return anyOption(integer ? text.expected : `a number ${range}`, accept, fallback, text);
 }
 
 function oneOf<const Choice extends string, Fallback extends Choice | undefined = undefined>(
@@ -161,7 +205,7 @@ function oneOf<const Choice extends string, Fallback extends Choice | undefined 
     if (near === undefined) return choice;
     throw new TypeError(`${factory}(): option "${name}" must be ${expected}, got ${describe(given)}${near}`);
   };
-  return anyOption(expected, accept, fallback);
+  return anyOption(expected, accept, fallback, { choices });
 }
 
 /** A function, whose parameters nothing can check. */
@@ -183,11 +227,8 @@ function withMethods<Value extends object>(
 
 /** Where a factory reports to. Default: the console. */
 function logger(): Option<Logger> {
-  const { expected, read } = withMethods<Logger>(
-    ['info', 'warn', 'error'],
-    'an object with the methods info, warn and error',
-  );
-  return { expected, fallback: undefined, read: (given, at) => guardLogger(read(given, at) ?? consoleLogger) };
+  const row = withMethods<Logger>(['info', 'warn', 'error'], 'an object with the methods info, warn and error');
+  return { ...row, read: (given, at) => guardLogger(row.read(given, at) ?? consoleLogger) };
 }
 
 /** A schedule, whose tasks are guarded with the logger of the same options. */
@@ -203,10 +244,10 @@ function withGuardedSchedule({ logger = consoleLogger, schedule }: { logger?: Lo
 function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
   table: Table,
   finish: (values: ValuesOf<Table>, at: OptionPlace) => Value = (values) => values as Value,
-): Option<Value | undefined> {
-  return anyOption('an object', (given, at) => {
-    return finish(readOptions(at.factory, given, table, { parent: at.name }), at);
-  });
+): Option<Value | undefined> & { readonly table: Table } {
+  const accept = (given: unknown, at: OptionPlace) =>
+    finish(readOptions(at.factory, given, table, { parent: at.name }), at);
+  return { ...anyOption('an object', accept), table };
 }
 
 /**
@@ -223,6 +264,7 @@ export const option = Object.assign(anyOption, {
   required,
   secret,
   string,
+  variable,
   withMethods,
 });
 

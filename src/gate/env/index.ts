@@ -1,3 +1,3 @@
 export { authenticateOptions, readSettings } from './settings';
 export type { Environment, Settings, SettingsOptions } from './settings';
-export type { RateLimit } from './variable-types';
+export type { RateLimit } from './variables';

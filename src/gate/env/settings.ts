@@ -2,47 +2,33 @@ import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../core/errors';
 import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest } from '../core/options';
+import type { OptionTable, ValuesOf } from '../core/options';
 import { isSecureUrl } from '../core/urls';
+import type { Variable } from '../core/variables';
 import type { OpaqueOptions } from '../token/introspection/endpoint';
 import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
-import type { RateLimit } from './variable-types';
-import type { Variable } from './variables';
+import type { RateLimit } from './variables';
 
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The values of the variables when there are no problems. */
-type Values = {
-  readonly [Key in keyof typeof TABLE]: (typeof TABLE)[Key] extends Variable<infer Value> ? Value : never;
-};
-
-type Key = keyof typeof TABLE;
-
-/** The problem when an authorization server is needed and not configured. */
-export const MISSING_ISSUER =
-  'TILLGATE_AUTH_URL: not set, expected the URL of the authorization server, for example TILLGATE_AUTH_URL=https://login.example.com; set it, or TILLGATE_ISSUER';
-
-const PREFIX = 'TILLGATE_';
-/** Variables whose text may be in a file instead, as orchestrators hand out secrets. */
-const SECRETS = VARIABLES.filter(({ type }) => type.isSecret).map(({ name }) => name);
-const FILE = '_FILE';
-const NAMES: readonly string[] = [...VARIABLES.map(({ name }) => name), ...SECRETS.map((name) => name + FILE)];
-
-/** Variables whose settings differ from their values. */
-type Completed = 'scopeClaims' | 'scopeMap' | `introspection${'Url' | 'ClientId' | 'ClientSecret'}` | keyof Computed;
-
-/** Settings that depend on more than one variable, or have no value for `off`. */
-interface Computed {
-  readonly baseUrl: string;
-  /** `TILLGATE_ISSUER`, else `TILLGATE_AUTH_URL`, byte for byte. */
+/** The values of the variables. */
+type Values = Omit<ValuesOf<typeof TABLE>, 'issuer' | 'audience' | 'generationSource' | 'scopes' | 'opaque'> & {
   readonly issuer: string | undefined;
-  readonly audience: string;
-  readonly logLevel: string;
+  readonly audience: string | undefined;
+  readonly generationSource: string | false | undefined;
   /** `TILLGATE_SCOPE_CLAIMS` and `TILLGATE_SCOPE_MAP`; `undefined` if neither is set. */
   readonly scopes: ScopeOptions | undefined;
   /** `TILLGATE_INTROSPECTION_*`, with the secret; `undefined`: opaque tokens are refused. */
   readonly opaque: OpaqueOptions | undefined;
+};
+
+/** Settings that depend on more than one variable, or have no value for `off`. */
+interface Computed {
+  readonly baseUrl: string;
+  readonly audience: string;
+  readonly logLevel: string;
   /** URL of the source; `undefined`: generations are learned from tokens only. */
   readonly generationSource: string | undefined;
   /** `undefined`: no limit. */
@@ -54,7 +40,17 @@ interface Computed {
 }
 
 /** The checked values of the `TILLGATE_*` variables, with every default. Frozen. */
-export interface Settings extends Omit<Values, Completed>, Computed {}
+export interface Settings extends Omit<Values, keyof Computed>, Computed {}
+
+/** The problem when an authorization server is needed and not configured. */
+export const MISSING_ISSUER =
+  'TILLGATE_AUTH_URL: not set, expected the URL of the authorization server, for example TILLGATE_AUTH_URL=https://login.example.com; set it, or TILLGATE_ISSUER';
+
+const PREFIX = 'TILLGATE_';
+/** Variables whose text may be in a file instead, as orchestrators hand out secrets. */
+const SECRETS = VARIABLES.filter(({ isSecret }) => isSecret).map(({ name }) => name);
+const FILE = '_FILE';
+const NAMES: readonly string[] = [...VARIABLES.map(({ name }) => name), ...SECRETS.map((name) => name + FILE)];
 
 /**
  * Reads the settings from the environment.
@@ -66,32 +62,21 @@ export function readSettings(
   env: Environment = process.env,
   { requireIssuer = false }: { readonly requireIssuer?: boolean } = {},
 ): Settings {
-  const files = readFiles(env);
-  const given = { ...env, ...files.texts };
-  const { values, problems } = readValues(given);
-  const isIssuerMissing = requireIssuer && !given['TILLGATE_ISSUER'] && !given['TILLGATE_AUTH_URL'];
-  const missing = isIssuerMissing ? [MISSING_ISSUER] : [];
-  const all = [...unknownNames(env), ...files.problems, ...problems, ...contradictions(values, given), ...missing];
-  if (all.length > 0) throw new ConfigurationError(all);
-  return withDefaults(values as Values, env['NODE_ENV'] === 'production');
+  const problems = unknownNames(env);
+  const given = { ...env, ...readFiles(env, problems) };
+  const values = readTable(TABLE, given, problems) as Values;
+  const hasIssuer = Boolean(given['TILLGATE_ISSUER'] ?? given['TILLGATE_AUTH_URL']);
+  problems.push(...contradictions(values, given, hasIssuer));
+  if (requireIssuer && !hasIssuer) problems.push(MISSING_ISSUER);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return withDefaults(values, env['NODE_ENV'] === 'production');
 }
 
 /** Fills in the defaults that depend on other settings. */
-function withDefaults(complete: Values, production: boolean): Settings {
-  const { scopeClaims, scopeMap, introspectionUrl, introspectionClientId, introspectionClientSecret, ...values } =
-    complete;
-  const baseUrl = values.baseUrl ?? `http://${hostOf(values.host)}:${values.port}`;
+function withDefaults(values: Values, production: boolean): Settings {
+  const { host, port, baseUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}` } = values;
   return Object.freeze({
     ...values,
-    scopes: scopeClaims || scopeMap ? Object.freeze({ from: scopeClaims, map: scopeMap }) : undefined,
-    opaque:
-      introspectionClientId === undefined || introspectionClientSecret === undefined
-        ? undefined
-        : Object.freeze({
-            url: introspectionUrl,
-            clientId: introspectionClientId,
-            clientSecret: introspectionClientSecret,
-          }),
     baseUrl,
     issuer: values.issuer ?? values.authUrl,
     audience: values.audience ?? baseUrl,
@@ -102,11 +87,6 @@ function withDefaults(complete: Values, production: boolean): Settings {
   });
 }
 
-/** An IPv6 address is in brackets (RFC 3986 section 3.2.2). */
-function hostOf(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}
-
 /** One problem per unknown `TILLGATE_*` name, in any case: a misspelt setting must not be ignored. */
 function unknownNames(env: Environment): string[] {
   return Object.keys(env)
@@ -115,9 +95,8 @@ function unknownNames(env: Environment): string[] {
 }
 
 /** Reads the texts of secrets that are in files: `TILLGATE_ADMIN_TOKEN_FILE=/run/secrets/admin-token`. */
-function readFiles(env: Environment): { texts: Record<string, string>; problems: string[] } {
+function readFiles(env: Environment, problems: string[]): Record<string, string> {
   const texts: Record<string, string> = {};
-  const problems: string[] = [];
   for (const name of SECRETS) {
     const path = env[name + FILE];
     if (path === undefined) continue;
@@ -138,91 +117,84 @@ function readFiles(env: Environment): { texts: Record<string, string>; problems:
     }
     problems.push(`${name + FILE}: ${describe(path)} ${wrong}, expected a file with the value`);
   }
-  return { texts, problems };
+  return texts;
 }
 
-/** Reads every variable of the table, with one problem for each wrong value. */
-function readValues(env: Environment): { values: Partial<Values>; problems: string[] } {
-  const values: Partial<Record<Key, unknown>> = {};
-  const problems: string[] = [];
-  for (const [key, variable] of Object.entries(TABLE) as [Key, Variable][]) {
-    const given = env[variable.name] ?? defaultText(variable);
-    if (given === undefined) continue;
-    const value = given === '' ? undefined : variable.type.parse(given);
-    if (value === undefined) problems.push(problemOfVariable(variable, given));
-    values[key] = value;
+/** Reads every variable of a table, with one problem for each wrong value. */
+function readTable(table: OptionTable, env: Environment, problems: string[]): object {
+  const values = Object.entries(table).map(([key, { table: nested, variable }]) => {
+    return [key, nested ? readNested(nested, env, problems) : variable && readVariable(variable, env, problems)];
+  });
+  return Object.freeze(Object.fromEntries(values)) as object;
+}
+
+/** Reads the variables of one option; `undefined` if none of them is set. Those that it needs are needed with any other. */
+function readNested(table: OptionTable, env: Environment, problems: string[]): object | undefined {
+  const rows = Object.values(table).flatMap(({ variable, isRequired }) =>
+    variable ? [{ ...variable, isRequired }] : [],
+  );
+  const given = rows.find(({ name }) => env[name] !== undefined);
+  if (!given) return undefined;
+  for (const { name, isRequired } of rows) {
+    if (!isRequired || env[name] !== undefined) continue;
+    problems.push(`${name}: not set, but needed with ${given.name}; set it, or remove the other`);
   }
-  return { values: values as Partial<Values>, problems };
+  return readTable(table, env, problems);
+}
+
+function readVariable(variable: Variable, env: Environment, problems: string[]): unknown {
+  const { name, fallback, parse } = variable;
+  const given = env[name] ?? ('text' in fallback ? fallback.text : undefined);
+  if (given === undefined) return undefined;
+  const value = given === '' ? undefined : parse(given);
+  if (value === undefined) problems.push(problemOf(variable, given));
+  return value;
+}
+
+function problemOf({ name, expected, choices, show = describe, ...variable }: Variable, given: string): string {
+  const example = `for example ${name}=${variable.example}`;
+  if (given === '') return `${name}: set but empty, expected ${expected}; remove it or give a value, ${example}`;
+  const near = choices && nearest(given, choices);
+  return `${name}: got ${show(given)}, expected ${expected}${near ?? `; ${example}`}`;
 }
 
 /** Problems of values that contradict each other. */
-function contradictions(values: Partial<Values>, env: Environment): string[] {
-  const isSet = (key: Key) => env[TABLE[key].name] !== undefined;
-  const external = isSet('issuer') || isSet('authUrl');
-  const problems = [...insecureUrls(values), ...incomplete(isSet)];
-  for (const key of ['jwksUri', 'introspectionUrl'] as const) {
-    if (!isSet(key) || external) continue;
-    problems.push(`${TABLE[key].name}: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens`);
+function contradictions(values: Values, env: Environment, hasIssuer: boolean): string[] {
+  const problems: string[] = [];
+  const { authUrl, issuer, jwksUri, opaque, generationSource } = TABLE;
+  for (const [{ variable }, value] of [
+    [authUrl, values.authUrl],
+    [issuer, values.issuer],
+    [jwksUri, values.jwksUri],
+    [opaque.table.url, values.opaque?.url],
+    [generationSource, values.generationSource],
+  ] as const) {
+    const { name, show = describe } = variable;
+    if (!value || values.allowHttp || isSecureUrl(value)) continue;
+    problems.push(
+      `${name}: got ${show(value)}, expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on`,
+    );
+  }
+  for (const { name } of [jwksUri.variable, opaque.table.url.variable]) {
+    if (hasIssuer || env[name] === undefined) continue;
+    problems.push(`${name}: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens`);
   }
   if (values.generationSource && values.generationClaim === false) {
     problems.push(
       'TILLGATE_GENERATIONS: set while TILLGATE_GENERATION_CLAIM=off checks no generation; remove one of the two',
     );
   }
-  return [...problems, ...sharedPorts(values, external)];
-}
-
-function defaultText({ fallback }: Variable): string | undefined {
-  return 'text' in fallback ? fallback.text : undefined;
-}
-
-function problemOfVariable({ name, type }: Variable, given: string): string {
-  const example = `for example ${name}=${type.example}`;
-  if (given === '') return `${name}: set but empty, expected ${type.expected}; remove it or give a value, ${example}`;
-  const near = type.choices && nearest(given, type.choices);
-  return `${name}: got ${(type.show ?? describe)(given)}, expected ${type.expected}${near ?? `; ${example}`}`;
-}
-
-function insecureUrls(values: Partial<Values>): string[] {
-  if (values.allowHttp) return [];
-  return (['authUrl', 'issuer', 'jwksUri', 'introspectionUrl', 'generationSource'] as const)
-    .filter((key) => values[key] && !isSecureUrl(values[key]))
-    .map((key) => {
-      const { name, type } = TABLE[key];
-      const got = (type.show ?? describe)(String(values[key]));
-      return `${name}: got ${got}, expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on`;
-    });
-}
-
-/** The introspection endpoint needs a client id and its secret: one without the other is a mistake. */
-function incomplete(isSet: (key: Key) => boolean): string[] {
-  const needed = ['introspectionClientId', 'introspectionClientSecret'] as const;
-  const given = ([...needed, 'introspectionUrl'] as const).find(isSet);
-  if (given === undefined) return [];
-  return needed
-    .filter((key) => !isSet(key))
-    .map((key) => `${TABLE[key].name}: not set, but needed with ${TABLE[given].name}; set it, or remove the other`);
-}
-
-/** Port 0 takes any free port, so it may be used twice. */
-function sharedPorts({ port, authPort }: Partial<Values>, external: boolean): string[] {
-  const taken = new Map<number, string>();
-  const problems: string[] = [];
-  const claims = [
-    ['TILLGATE_PORT', port],
-    ['TILLGATE_AUTH_PORT', external ? undefined : authPort],
-  ] as const;
-  for (const [name, number] of claims) {
-    if (!number) continue;
-    const other = taken.get(number);
-    if (other) problems.push(`${name}: got ${number}, which is also the port of ${other}; give each its own`);
-    taken.set(number, name);
+  // Port 0 takes any free port, so it may be used twice. With an issuer no token server is started.
+  if (!hasIssuer && values.port && values.port === values.authPort) {
+    problems.push(`TILLGATE_AUTH_PORT: got ${values.port}, which is also the port of TILLGATE_PORT; give each its own`);
   }
   return problems;
 }
 
+type SetByVariables = Pick<Settings, keyof typeof OF_GATE>;
+
 /** The options of `authenticate()` that the `TILLGATE_*` variables set. */
-export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | 'scopes' | 'opaque'> {
+export interface SettingsOptions extends SetByVariables {
   readonly issuer: string;
   readonly authUrl: string;
   readonly resource: string;
@@ -243,9 +215,9 @@ export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | '
  * ```
  */
 export function authenticateOptions(settings: Settings): SettingsOptions {
-  const { issuer, authUrl = issuer, scopes, opaque, baseUrl: resource, production } = settings;
+  const { issuer, authUrl = issuer, baseUrl: resource, production } = settings;
   if (issuer === undefined || authUrl === undefined) throw new ConfigurationError([MISSING_ISSUER]);
-  const names = Object.keys(OF_GATE) as (keyof typeof OF_GATE)[];
-  const plain = Object.fromEntries(names.map((name) => [name, settings[name]])) as Pick<Settings, keyof typeof OF_GATE>;
-  return { ...plain, issuer, authUrl, scopes, opaque, resource, exposeReasons: !production };
+  const names = Object.keys(OF_GATE) as (keyof SetByVariables)[];
+  const ofGate = Object.fromEntries(names.map((name) => [name, settings[name]])) as unknown as SetByVariables;
+  return { ...ofGate, issuer, authUrl, resource, exposeReasons: !production };
 }

@@ -1,225 +1,159 @@
-import { NUMBER_OPTIONS } from '../core/number-options';
-import { PRESET_NAMES } from '../token/presets';
-import { SCOPES_OPTION } from '../token/scopes';
-import type { ScopeOptions } from '../token/scopes';
-import { parseJson, parseJsonObject } from '../token/strict-json';
-import {
-  checked,
-  onOff,
-  oneWord,
-  origins,
-  orOff,
-  port,
-  rateLimit,
-  secretText,
-  plainText,
-  trustedProxies,
-  url,
-  wholeNumber,
-} from './variable-types';
-import type { VariableType } from './variable-types';
+import { isIP } from 'node:net';
+import { option } from '../core/options';
+import type { Option, OptionTable } from '../core/options';
+import { parseUrl } from '../core/urls';
+import { matching, url } from '../core/variables';
+import type { Variable } from '../core/variables';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../gate/read-options';
 
-/** One environment variable. */
-export interface Variable<Value = unknown> {
-  readonly name: `TILLGATE_${string}`;
-  readonly meaning: string;
-  /** The default: text that is parsed like a given one, or a description (the value is then `undefined`). */
-  readonly fallback: { readonly text: string } | { readonly words: string };
-  readonly type: VariableType<Value>;
+/** A number of requests per window. */
+export interface RateLimit {
+  /** Requests per window, at least 1. */
+  readonly limit: number;
+  /** Length of the window, in ms. */
+  readonly windowMs: number;
 }
 
-/** The option that two variables set. */
-const AT = { factory: 'authenticate', name: 'scopes' };
-const SCOPE_CLAIMS = checked<NonNullable<ScopeOptions['from']>>(
-  'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
-  'scope,realm_access.roles',
-  (given) => {
-    const from = given.startsWith('[') ? parseJson(Buffer.from(given)) : given.split(/[\s,]+/).filter(Boolean);
-    SCOPES_OPTION.read({ from }, AT);
-    return from as string[];
-  },
+const PORT = { unit: 'port numbers', min: 0, max: 65_535, integer: true };
+const PORT_EXPECTED = 'a port number from 0 to 65535';
+const HOST = matching(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address');
+const RATE_LIMIT = fromText('a number of requests per s, m or h, or off', readRateLimit);
+const ORIGINS = fromText(
+  'origins such as https://shop.example.com, without a path, between commas or blanks',
+  readOrigins,
 );
-const SCOPE_MAP = checked<Readonly<Record<string, string | readonly string[]>>>(
-  'a JSON object with the scope, or an array of the scopes, that each name grants',
-  `'{"till":["orders:read","orders:write"]}'`,
-  (given) => {
-    // A name must not occur twice.
-    const map = parseJsonObject(Buffer.from(given)) as Record<string, string | readonly string[]>;
-    SCOPES_OPTION.read({ map }, AT);
-    return map;
-  },
+const PROXIES = fromText(
+  'a number of proxies from 1 to 100, or IP addresses and subnets between commas or blanks, or off',
+  readProxies,
+  false,
 );
-const HOST = plainText(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
-const CLAIM = plainText(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
-const SOURCE = url({
-  schemes: ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'],
-  query: true,
-  credentials: true,
-  example: 'https://login.example.com/generations',
-});
+const LOG_LEVEL = option.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info');
 
-/** The variables that are options of `authenticate()`, by their names there. */
+/** The options of `authenticate()` that variables set. */
 export const OF_GATE = {
-  audience: derived(
-    'TILLGATE_AUDIENCE',
-    'the aud that access tokens must carry',
-    'TILLGATE_BASE_URL',
-    plainText(/^\S+$/, 'an audience without white space', 'https://api.example.com'),
-  ),
-  jwksUri: derived(
-    'TILLGATE_JWKS_URI',
-    'URL of the key set',
-    'discovered',
-    url({ query: true, example: 'https://login.example.com/.well-known/openid-configuration/jwks' }),
-  ),
-  preset: given('TILLGATE_PRESET', "shape of the issuer's tokens", 'rfc9068', oneWord(PRESET_NAMES, 'identityserver')),
-  generationClaim: derived(
-    'TILLGATE_GENERATION_CLAIM',
-    'claim that holds the generation; iat compares the issue time; off checks none',
-    'by preset',
-    orOff(CLAIM),
-  ),
-  generationSource: derived(
-    'TILLGATE_GENERATIONS',
-    'where floors come from; off: learned from tokens only',
-    'embedded in dev, else off',
-    orOff(SOURCE),
-  ),
-  maxStalenessMs: limitedBy('TILLGATE_MAX_STALENESS_MS', 'maxStalenessMs'),
-  maxSilenceMs: limitedBy('TILLGATE_MAX_SILENCE_MS', 'maxSilenceMs'),
-  onStale: given(
-    'TILLGATE_ON_STALE',
-    'option `onStale`: `reject` or `accept`',
-    'reject',
-    oneWord(['reject', 'accept'], 'reject'),
-  ),
-  keysMaxAgeMs: limitedBy('TILLGATE_KEYS_MAX_AGE_MS', 'keysMaxAgeMs'),
-  keysStaleMs: limitedBy('TILLGATE_KEYS_STALE_MS', 'keysStaleMs'),
-  clockToleranceSeconds: limitedBy('TILLGATE_CLOCK_TOLERANCE_SECONDS', 'clockToleranceSeconds'),
-  maxTokenAgeSeconds: limitedBy('TILLGATE_MAX_TOKEN_AGE_SECONDS', 'maxTokenAgeSeconds'),
-  allowHttp: given(
-    'TILLGATE_ALLOW_HTTP',
-    'lets an issuer, key set, source, introspection or token endpoint be http: on another host than loopback',
-    'off',
-    onOff('on'),
-  ),
+  ...withVariables(ISSUER_OPTIONS),
+  allowHttp: GATE_OPTIONS.allowHttp,
 };
 
-/** Every variable, by its setting, in the order in which they are documented. */
+/** Every setting that variables set, in the order in which they are documented. */
 export const TABLE = {
-  host: given('TILLGATE_HOST', 'where the API listens: host name or IP address', '127.0.0.1', HOST),
-  port: given('TILLGATE_PORT', 'where the API listens: port; 0 takes any free one', '3000', port('3000')),
-  baseUrl: derived(
-    'TILLGATE_BASE_URL',
-    '{base_url}: public URL of the API, also its RFC 9728 resource',
-    'http://HOST:PORT',
-    url({ example: 'https://api.example.com' }),
-  ),
-  authUrl: derived(
-    'TILLGATE_AUTH_URL',
-    '{auth_url}: the authorization server',
-    'embedded in dev',
-    url({ example: 'https://login.example.com' }),
-  ),
-  issuer: derived(
-    'TILLGATE_ISSUER',
-    "exactly the token's iss, to the byte",
-    'TILLGATE_AUTH_URL',
-    url({ example: 'https://login.example.com' }),
-  ),
+  host: option.variable('TILLGATE_HOST', option.string('127.0.0.1'), {
+    ...HOST,
+    meaning: 'where the API listens: host name or IP address',
+  }),
+  port: option.variable('TILLGATE_PORT', option.number(PORT, 3000), {
+    expected: PORT_EXPECTED,
+    meaning: 'where the API listens: port; 0 takes any free one',
+  }),
+  baseUrl: option.variable('TILLGATE_BASE_URL', option.string(), {
+    ...url(),
+    fallback: { words: 'http://HOST:PORT' },
+    example: 'https://api.example.com',
+    meaning: '{base_url}: public URL of the API, also its RFC 9728 resource',
+  }),
   ...OF_GATE,
-  scopeClaims: derived(
-    'TILLGATE_SCOPE_CLAIMS',
-    'option `scopes.from`: scope,realm_access.roles',
-    'by preset',
-    SCOPE_CLAIMS,
-  ),
-  scopeMap: derived('TILLGATE_SCOPE_MAP', 'option `scopes.map`, as JSON', 'each name is a scope', SCOPE_MAP),
-  introspectionClientId: derived(
-    'TILLGATE_INTROSPECTION_CLIENT_ID',
-    'accepts opaque tokens: client id with which the API asks the authorization server about them (RFC 7662)',
-    'opaque tokens are refused',
-    plainText(/^\P{Cc}+$/u, 'a client id without control characters', 'orders-api'),
-  ),
-  introspectionClientSecret: derived(
-    'TILLGATE_INTROSPECTION_CLIENT_SECRET',
-    'the client secret that belongs to it; never shown',
-    'none',
-    secretText(/^\P{Cc}+$/u, 'a client secret without line breaks or other control characters', '"$(cat secret-file)"'),
-  ),
-  introspectionUrl: derived(
-    'TILLGATE_INTROSPECTION_URL',
-    'URL of the introspection endpoint',
-    'discovered',
-    url({ query: true, example: 'https://login.example.com/connect/introspect' }),
-  ),
-  authPort: given('TILLGATE_AUTH_PORT', 'embedded token server: port', '4000', port('4000')),
-  dataDir: given(
-    'TILLGATE_DATA_DIR',
-    'embedded token server: where clients and keys are kept',
-    '.tillgate',
-    plainText(/^[^\0]+$/, 'a directory', '.tillgate'),
-  ),
-  adminToken: derived(
-    'TILLGATE_ADMIN_TOKEN',
-    'bearer token that /clients and /generations of the token server ask for; sent to the origin of TILLGATE_AUTH_URL only',
-    'none',
-    secretText(
-      /^[A-Za-z0-9._~+/-]{16,}=*$/,
-      'at least 16 of the characters A-Z a-z 0-9 . _ ~ + / -',
-      '$(openssl rand -hex 32)',
-    ),
-  ),
-  corsOrigins: derived(
-    'TILLGATE_CORS_ORIGINS',
-    'origins whose pages may call the API (CORS), between commas or blanks',
-    'none',
-    origins('https://shop.example.com,https://app.example.com'),
-  ),
-  rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client of an issuer on the API', '6000/m', rateLimit('6000/m')),
-  tokenRateLimit: given(
-    'TILLGATE_TOKEN_RATE_LIMIT',
-    'requests per client id and IP address on the token endpoint',
-    '60/m',
-    rateLimit('60/m'),
-  ),
-  trustProxy: given(
-    'TILLGATE_TRUST_PROXY',
-    "whose X-Forwarded-* headers are believed, as Express's `trust proxy`: the number of proxies, or their IP addresses and subnets",
-    'off',
-    orOff(trustedProxies('10.0.0.0/8')),
-  ),
-  logLevel: given(
-    'TILLGATE_LOG_LEVEL',
-    'least severe level that is logged',
-    'info',
-    oneWord(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
-  ),
+  authPort: option.variable('TILLGATE_AUTH_PORT', option.number(PORT, 4000), {
+    expected: PORT_EXPECTED,
+    meaning: 'embedded token server: port',
+  }),
+  dataDir: option.variable('TILLGATE_DATA_DIR', option.string('.tillgate'), {
+    ...matching(/^[^\0]+$/, 'a directory'),
+    meaning: 'embedded token server: where clients and keys are kept',
+  }),
+  adminToken: option.variable('TILLGATE_ADMIN_TOKEN', option.secret(16), {
+    ...matching(/^[A-Za-z0-9._~+/-]{16,}=*$/, 'at least 16 of the characters A-Z a-z 0-9 . _ ~ + / -'),
+    fallback: { words: 'none' },
+    example: '$(openssl rand -hex 32)',
+    meaning:
+      'bearer token that /clients and /generations of the token server ask for; sent to the origin of TILLGATE_AUTH_URL only',
+  }),
+  corsOrigins: option.variable('TILLGATE_CORS_ORIGINS', ORIGINS, {
+    fallback: { words: 'none' },
+    example: 'https://shop.example.com,https://app.example.com',
+    meaning: 'origins whose pages may call the API (CORS), between commas or blanks',
+  }),
+  rateLimit: option.variable('TILLGATE_RATE_LIMIT', RATE_LIMIT, {
+    fallback: { text: '6000/m' },
+    example: '6000/m',
+    meaning: 'requests per client of an issuer on the API',
+  }),
+  tokenRateLimit: option.variable('TILLGATE_TOKEN_RATE_LIMIT', RATE_LIMIT, {
+    fallback: { text: '60/m' },
+    example: '60/m',
+    meaning: 'requests per client id and IP address on the token endpoint',
+  }),
+  trustProxy: option.variable('TILLGATE_TRUST_PROXY', PROXIES, {
+    example: '10.0.0.0/8',
+    meaning:
+      "whose X-Forwarded-* headers are believed, as Express's `trust proxy`: the number of proxies, or their IP addresses and subnets",
+  }),
+  logLevel: option.variable('TILLGATE_LOG_LEVEL', LOG_LEVEL, { meaning: 'least severe level that is logged' }),
 };
 
-export const VARIABLES: readonly Variable[] = Object.values(TABLE);
+/** Every variable, with the name of what it sets: `scopes.from`. */
+export const VARIABLES = variablesIn(TABLE);
 
-/** The variable of an option that is a number. */
-function limitedBy(name: Variable['name'], limit: keyof typeof NUMBER_OPTIONS): Variable<number> {
-  const { unit, min, max, fallback } = NUMBER_OPTIONS[limit];
-  const text = String(fallback);
-  return given(name, `option \`${limit}\``, text, wholeNumber(`whole number of ${unit}`, min, max, text));
+function variablesIn(table: OptionTable, prefix = ''): (Variable & { readonly sets: string })[] {
+  return Object.entries(table).flatMap(([name, { table: nested, variable }]) => {
+    if (nested) return variablesIn(nested, `${prefix}${name}.`);
+    return variable ? [{ ...variable, sets: prefix + name }] : [];
+  });
 }
 
-function given<Value>(
-  name: Variable['name'],
-  meaning: string,
-  text: string,
-  type: VariableType<Value>,
-): Variable<Value> {
-  return { name, meaning, fallback: { text }, type };
+/** The rows of a table whose value, or a part of it, a variable sets. */
+type RowsWithVariables<Table extends OptionTable> = {
+  readonly [
+    Key in keyof Table as Table[Key] extends { readonly variable: Variable } | { readonly table: OptionTable }
+      ? Key
+      : never
+  ]: Table[Key];
+};
+
+function withVariables<Table extends OptionTable>(table: Table): RowsWithVariables<Table> {
+  const rows = Object.entries(table).filter(([, row]) => row.table ?? row.variable);
+  return Object.fromEntries(rows) as RowsWithVariables<Table>;
 }
 
-function derived<Value>(
-  name: Variable['name'],
-  meaning: string,
-  words: string,
-  type: VariableType<Value>,
-): Variable<Value | undefined> {
-  return { name, meaning, fallback: { words }, type };
+/** A setting that no factory has as an option. */
+function fromText<Value, Fallback extends Value | undefined = undefined>(
+  expected: string,
+  convert: (text: string) => Value | undefined,
+  fallback?: Fallback,
+): Option<Value | Fallback> {
+  return option(expected, (given) => given as Value, fallback, { convert });
+}
+
+const WINDOWS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** `6000/m`. */
+function readRateLimit(text: string): RateLimit | false | undefined {
+  if (text === 'off') return false;
+  const [, limit, unit] = /^([1-9]\d{0,8})\/([smh])$/.exec(text) ?? [];
+  const windowMs = WINDOWS[unit ?? ''];
+  return windowMs === undefined ? undefined : Object.freeze({ limit: Number(limit), windowMs });
+}
+
+/** Origins (RFC 6454 section 6.2) as browsers send them. */
+function readOrigins(text: string): readonly string[] | undefined {
+  const list = [...new Set(partsOf(text))];
+  const isGood = list.length > 0 && list.every((one) => parseUrl(one)?.origin === one);
+  return isGood ? Object.freeze(list) : undefined;
+}
+
+/** Express's `trust proxy`: how many proxies, or which. */
+function readProxies(text: string): number | readonly string[] | false | undefined {
+  if (text === 'off') return false;
+  if (/^(100|[1-9]\d?)$/.test(text)) return Number(text);
+  const list = partsOf(text);
+  return list.length > 0 && list.every(isSubnet) ? Object.freeze(list) : undefined;
+}
+
+function isSubnet(text: string): boolean {
+  const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const family = isIP(address);
+  return family !== 0 && (prefix === undefined || Number(prefix) <= (family === 4 ? 32 : 128));
+}
+
+function partsOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
 }

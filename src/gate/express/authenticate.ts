@@ -5,10 +5,12 @@ import type { GateStatus } from '../core/gate-status';
 import { errorText } from '../core/logger';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
+import { authenticateOptions, readSettings } from '../env/settings';
 import { HeldCallers } from '../gate/held';
-import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions } from '../gate/options';
+import { readGateOptions } from '../gate/read-options';
 import type { GateInternals } from '../gate/read-options';
+import { GateVerifier, rememberGate } from '../gate/verifier';
 import { resourceMetadataUrl } from './metadata';
 import { ConfigurationAdvisor } from './advisor';
 import { decisionOf } from './decision';
@@ -88,8 +90,10 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
 /** `authenticate()` with what only tests and measurements set. */
 export function createGate(options?: AuthenticateOptions, internals?: Partial<GateInternals>): Gate {
-  const verifier = openGate(options, internals);
-  const { settings } = verifier;
+  const given =
+    options === undefined ? authenticateOptions(readSettings(process.env, { requireIssuer: true })) : options;
+  const settings = readGateOptions(given, internals);
+  const verifier = new GateVerifier(settings);
   registerCopy();
   const { logger, unguarded, optional, refusals, resource, clock, schedule, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes, possession, possessionRequired } = settings;

@@ -1,8 +1,9 @@
-import { NUMBER_OPTIONS } from '../core/number-options';
 import { DEPENDENCIES, isList, option, readOptions, readStrings, refuseOption } from '../core/options';
-import type { Option, TableOf, ValuesOf } from '../core/options';
+import type { TableOf, ValuesOf } from '../core/options';
 import { PROBLEM_TYPES } from '../core/problem';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
+import { matching, orOff, url } from '../core/variables';
+import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { ClaimRules } from '../token/verify';
@@ -35,37 +36,78 @@ export const KEY_SET = option('a JSON Web Key Set', (given) => {
 
 const AUDIENCE = 'the aud of your API: a non-empty string, or an array of them';
 
-function limited(name: keyof typeof NUMBER_OPTIONS): Option<number> {
-  return option.number(NUMBER_OPTIONS[name], NUMBER_OPTIONS[name].fallback);
-}
+/** Up to a day. */
+const MS = { unit: 'milliseconds', min: 1, max: 86_400_000 };
+const SOURCE_SCHEMES = ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'];
 
 /** The options of one issuer. */
 export const ISSUER_OPTIONS = {
-  issuer: option.required(ISSUER_URL, "the issuer's URL, exactly as in the token's iss"),
+  issuer: option.variable(
+    'TILLGATE_ISSUER',
+    option.required(ISSUER_URL, "the issuer's URL, exactly as in the token's iss"),
+    { ...url(), fallback: { words: 'TILLGATE_AUTH_URL' }, example: 'https://login.example.com' },
+  ),
   // Whether it can be `false` is up to the preset.
-  audience: option(AUDIENCE, (given) => given),
+  audience: option.variable(
+    'TILLGATE_AUDIENCE',
+    option(AUDIENCE, (given) => given),
+    {
+      ...matching(/^\S+$/, 'an audience without white space'),
+      fallback: { words: 'TILLGATE_BASE_URL' },
+      example: 'https://api.example.com',
+    },
+  ),
   clientIds: option('an array of client ids', readStrings),
-  authUrl: ISSUER_URL,
-  jwksUri: option.string(),
+  authUrl: option.variable('TILLGATE_AUTH_URL', ISSUER_URL, {
+    ...url(),
+    meaning: '{auth_url}: the authorization server',
+    fallback: { words: 'embedded in dev' },
+    example: 'https://login.example.com',
+  }),
+  jwksUri: option.variable('TILLGATE_JWKS_URI', option.string(), {
+    ...url({ query: true }),
+    fallback: { words: 'discovered' },
+    example: 'https://login.example.com/.well-known/openid-configuration/jwks',
+  }),
   keys: KEY_SET,
-  preset: option.oneOf(PRESET_NAMES, 'rfc9068'),
+  preset: option.variable('TILLGATE_PRESET', option.oneOf(PRESET_NAMES, 'rfc9068'), { example: 'identityserver' }),
   algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, ALGORITHMS),
   scopes: SCOPES_OPTION,
-  generationClaim: option('the name of a claim, or false to switch the check off', (given) => {
-    return given === false || (typeof given === 'string' && given !== '') ? given : undefined;
-  }),
-  generationSource: option('a generation source, or its URL', (given) => {
-    const fits = typeof given === 'string' || typeof (given as GenerationSource | null)?.reader === 'function';
-    return fits ? (given as GenerationSource | string) : undefined;
-  }),
-  maxStalenessMs: limited('maxStalenessMs'),
-  maxSilenceMs: limited('maxSilenceMs'),
-  onStale: option.oneOf(['reject', 'accept'], 'reject'),
+  generationClaim: option.variable(
+    'TILLGATE_GENERATION_CLAIM',
+    option('the name of a claim, or false to switch the check off', (given) => {
+      return given === false || (typeof given === 'string' && given !== '') ? given : undefined;
+    }),
+    {
+      ...orOff(matching(/^[\x21-\x7e]{1,128}$/, 'the name of a claim')),
+      fallback: { words: 'by preset' },
+      example: 'generation',
+    },
+  ),
+  generationSource: option.variable(
+    'TILLGATE_GENERATIONS',
+    option('a generation source, or its URL', (given) => {
+      const fits = typeof given === 'string' || typeof (given as GenerationSource | null)?.reader === 'function';
+      return fits ? (given as GenerationSource | string) : undefined;
+    }),
+    {
+      ...orOff(url({ schemes: SOURCE_SCHEMES, query: true, credentials: true })),
+      meaning: 'where floors come from; off: learned from tokens only',
+      fallback: { words: 'embedded in dev, else off' },
+      example: 'https://login.example.com/generations',
+    },
+  ),
+  maxStalenessMs: option.variable('TILLGATE_MAX_STALENESS_MS', option.number(MS, 60_000)),
+  maxSilenceMs: option.variable('TILLGATE_MAX_SILENCE_MS', option.number(MS, 900_000)),
+  onStale: option.variable('TILLGATE_ON_STALE', option.oneOf(['reject', 'accept'], 'reject')),
   opaque: OPAQUE_OPTION,
-  keysMaxAgeMs: limited('keysMaxAgeMs'),
-  keysStaleMs: limited('keysStaleMs'),
-  clockToleranceSeconds: limited('clockToleranceSeconds'),
-  maxTokenAgeSeconds: limited('maxTokenAgeSeconds'),
+  keysMaxAgeMs: option.variable('TILLGATE_KEYS_MAX_AGE_MS', option.number({ ...MS, min: 1_000 }, 600_000)),
+  keysStaleMs: option.variable('TILLGATE_KEYS_STALE_MS', option.number({ ...MS, min: 0, max: 7 * MS.max }, 3_600_000)),
+  clockToleranceSeconds: option.variable(
+    'TILLGATE_CLOCK_TOLERANCE_SECONDS',
+    option.number({ unit: 'seconds', min: 0, max: 300 }, 10),
+  ),
+  maxTokenAgeSeconds: option.variable('TILLGATE_MAX_TOKEN_AGE_SECONDS', TOKEN_AGE_OPTION),
 } satisfies TableOf<IssuerOptions>;
 
 /** The options of a gate, without those of its issuers. */
@@ -89,7 +131,7 @@ export const GATE_OPTIONS = {
   exposeReasons: option.boolean(),
   possession: option('an array of what dpop() and mtls() return, each once', readPossession, []),
   possessionRequired: option.boolean(false),
-  allowHttp: option.boolean(false),
+  allowHttp: option.variable('TILLGATE_ALLOW_HTTP', option.boolean(false), { example: 'on' }),
   keyStore: option.withMethods<KeyStore>(['load', 'save'], 'an object with the functions load and save'),
   onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,

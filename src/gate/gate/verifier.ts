@@ -1,6 +1,5 @@
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
-import { authenticateOptions, readSettings } from '../env/settings';
 import type { Caller } from '../token/fair-queue';
 import { isJwsShaped } from '../token/jws';
 import { PossessionVerifier } from '../token/possession';
@@ -9,9 +8,8 @@ import { openIssuer } from './issuer';
 import type { IssuerContext } from './issuer';
 import { JwtVerifier } from './jwt-verifier';
 import { OpaqueVerifier } from './opaque-verifier';
-import type { Auth, AuthenticateOptions } from './options';
-import { readGateOptions } from './read-options';
-import type { GateInternals, GateSettings } from './read-options';
+import type { Auth } from './options';
+import type { GateSettings } from './read-options';
 import type { Verifier } from './trusted-token';
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
@@ -125,13 +123,6 @@ function notReady(limitMs: number, { issuers }: GateStatus): Error {
 
 function because({ lastError }: { readonly lastError?: string }): string {
   return lastError === undefined ? '' : ` (${lastError})`;
-}
-
-/** Opens a gate. Without options the `TILLGATE_*` variables are read. */
-export function openGate(options?: AuthenticateOptions, internals?: Partial<GateInternals>): GateVerifier {
-  const given =
-    options === undefined ? authenticateOptions(readSettings(process.env, { requireIssuer: true })) : options;
-  return new GateVerifier(readGateOptions(given, internals));
 }
 
 const gates = new WeakMap<object, GateVerifier>();

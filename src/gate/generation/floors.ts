@@ -1,13 +1,10 @@
-import { NUMBER_OPTIONS } from '../core/number-options';
 import { option } from '../core/options';
 
 /** How far apart the clocks of an issuer's machines may be: by so much a token can outlive its floor. */
 const ISSUER_CLOCK_SKEW_MS = 60_000;
 
-const { maxTokenAgeSeconds: TOKEN_AGE } = NUMBER_OPTIONS;
-
 /** The row of `maxTokenAgeSeconds`. */
-export const TOKEN_AGE_OPTION = option.number({ ...TOKEN_AGE, integer: true }, TOKEN_AGE.fallback);
+export const TOKEN_AGE_OPTION = option.number({ unit: 'seconds', min: 1, max: 366 * 86_400, integer: true }, 86_400);
 
 /** How long a log keeps changes, in ms: an hour longer than tokens live, because clocks of publishers, issuers and readers may differ. */
 export function keptMsOf(maxTokenAgeSeconds: number): number {

@@ -3,6 +3,7 @@ import { AuthError } from '../core/errors';
 import { isObject } from '../core/objects';
 import { isList, option, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
+import { parseJson, parseJsonObject } from './strict-json';
 import type { JsonObject } from './strict-json';
 
 /** Where scopes come from, and what the names of the authorization server are called here. */
@@ -112,19 +113,39 @@ function unique(scopes: readonly string[]): readonly string[] {
   return [...new Set(scopes.filter((scope) => scope !== ''))];
 }
 
+const FROM = option('a non-empty array of claims', readFrom, undefined, {
+  expected:
+    'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
+  convert: (text) =>
+    text.startsWith('[') ? parseJson(Buffer.from(text)) : Object.freeze(text.split(/[\s,]+/).filter(Boolean)),
+});
+
+const MAP = option('a function, or an object with the scopes of each name', readMap, undefined, {
+  expected: 'a JSON object with the scope, or an array of the scopes, that each name grants',
+  convert: (text) => parseJsonObject(Buffer.from(text)),
+});
+
 /** The option `scopes` of `authenticate()`. */
 export const SCOPES_OPTION = option.nested(
   {
-    from: option('a non-empty array of claims', (given, at) => {
-      return isList(given) && given.length > 0 ? given.map((claim) => readClaim(claim, at)) : undefined;
+    from: option.variable('TILLGATE_SCOPE_CLAIMS', FROM, {
+      fallback: { words: 'by preset' },
+      example: 'scope,realm_access.roles',
     }),
-    map: option('a function, or an object with the scopes of each name', readMap),
+    map: option.variable('TILLGATE_SCOPE_MAP', MAP, {
+      fallback: { words: 'each name is a scope' },
+      example: `'{"till":["orders:read","orders:write"]}'`,
+    }),
   } satisfies TableOf<ScopeOptions>,
   (scopes, at): ScopeRule => {
     if (scopes.from || scopes.map) return scopes;
     return refuseOption(at, 'an object with from, map or both', {});
   },
 );
+
+function readFrom(given: unknown, at: OptionPlace): ScopeRule['from'] {
+  return isList(given) && given.length > 0 ? given.map((claim) => readClaim(claim, at)) : undefined;
+}
 
 function readClaim(given: unknown, at: OptionPlace): ScopeClaim {
   if (!isObject(given)) return { path: readPath(given, at), prefix: '' };

@@ -1,8 +1,8 @@
 import { authenticateOptions, readSettings } from '../../../src/gate/env';
-import type { Environment, Settings } from '../../../src/gate/env';
+import type { Environment } from '../../../src/gate/env';
 import { MISSING_ISSUER } from '../../../src/gate/env/settings';
 import { problemsOf } from './problems-of';
-import { TABLE } from '../../../src/gate/env/variables';
+import { VARIABLES } from '../../../src/gate/env/variables';
 
 describe('settings', () => {
   describe('readSettings', () => {
@@ -258,7 +258,7 @@ describe('settings', () => {
 
 describe('authenticate()', () => {
   /** A value of each variable that is not its default, and what it is read as. */
-  const VALUES: { readonly [Key in keyof typeof TABLE]: readonly [given: string, value: unknown] } = {
+  const VALUES: Readonly<Record<string, readonly [given: string, value: unknown]>> = {
     host: ['::1', '::1'],
     port: ['3001', 3001],
     baseUrl: ['https://api.example.com', 'https://api.example.com'],
@@ -267,11 +267,11 @@ describe('authenticate()', () => {
     audience: ['commerce', 'commerce'],
     jwksUri: ['https://keys.example.com/jwks', 'https://keys.example.com/jwks'],
     preset: ['identityserver', 'identityserver'],
-    scopeClaims: ['permissions', ['permissions']],
-    scopeMap: ['{"till":"orders:read"}', { till: 'orders:read' }],
-    introspectionClientId: ['orders-api', 'orders-api'],
-    introspectionClientSecret: ['geheim', 'geheim'],
-    introspectionUrl: ['https://login.example.com/introspect', 'https://login.example.com/introspect'],
+    'scopes.from': ['permissions', ['permissions']],
+    'scopes.map': ['{"till":"orders:read"}', { till: 'orders:read' }],
+    'opaque.clientId': ['orders-api', 'orders-api'],
+    'opaque.clientSecret': ['geheim', 'geheim'],
+    'opaque.url': ['https://login.example.com/introspect', 'https://login.example.com/introspect'],
     generationClaim: ['epoch', 'epoch'],
     generationSource: ['https://login.example.com/generations', 'https://login.example.com/generations'],
     maxStalenessMs: ['61001', 61_001],
@@ -292,20 +292,16 @@ describe('authenticate()', () => {
     logLevel: ['debug', 'debug'],
   };
 
-  const KEYS = Object.keys(TABLE) as (keyof typeof TABLE)[];
-  const settings = readSettings(Object.fromEntries(KEYS.map((key) => [TABLE[key].name, VALUES[key][0]])));
+  const settings = readSettings(Object.fromEntries(VARIABLES.map(({ name, sets }) => [name, VALUES[sets]?.[0]])));
 
   it('every variable sets its setting', () => {
-    const grouped = /^(scope|introspection)[A-Z]/;
-    for (const key of KEYS.filter((name) => !grouped.test(name))) {
-      expect([key, settings[key as keyof Settings]]).toEqual([key, VALUES[key][1]]);
-    }
-    expect(settings.scopes).toEqual({ from: VALUES.scopeClaims[1], map: VALUES.scopeMap[1] });
-    expect(settings.opaque).toEqual({
-      url: VALUES.introspectionUrl[1],
-      clientId: VALUES.introspectionClientId[1],
-      clientSecret: VALUES.introspectionClientSecret[1],
-    });
+    const set = VARIABLES.map(({ sets }): [string, unknown] => [
+      sets,
+      sets.split('.').reduce<unknown>((at, name) => Reflect.get(at as object, name), settings),
+    ]);
+    expect(Object.fromEntries(set)).toEqual(
+      Object.fromEntries(Object.entries(VALUES).map(([name, [, value]]) => [name, value])),
+    );
   });
 
   it('every setting of the gate becomes its option', () => {

@@ -132,7 +132,10 @@ describe('wrong options', () => {
         { clockToleranceSeconds: 301 },
         'option "clockToleranceSeconds" must be a number of seconds from 0 to 300, got 301',
       ],
-      [{ maxTokenAgeSeconds: 0 }, `option "maxTokenAgeSeconds" must be a number of seconds from 1 to 31622400, got 0`],
+      [
+        { maxTokenAgeSeconds: 0 },
+        `option "maxTokenAgeSeconds" must be a whole number of seconds from 1 to 31622400, got 0`,
+      ],
       [{ onStale: 'ignore' }, 'option "onStale" must be one of reject, accept, got "ignore"'],
       [{ unguarded: 'deny' }, 'option "unguarded" must be one of allow, warn, refuse, got "deny"'],
       [{ optional: 'yes' }, 'option "optional" must be true or false, got "yes"'],

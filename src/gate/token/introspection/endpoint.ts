@@ -4,6 +4,7 @@ import { ownMembers } from '../../core/objects';
 import { option } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { clientAuthorization, loggableUrl } from '../../core/urls';
+import { matching, url } from '../../core/variables';
 import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
 import { discoverEndpoint } from '../keys/fetch-keys';
 import type { DiscoveryOptions } from '../keys/fetch-keys';
@@ -25,9 +26,25 @@ export interface OpaqueOptions {
 
 /** The option `opaque` of `authenticate()`. Its messages do not quote the secret. */
 export const OPAQUE_OPTION = option.nested({
-  url: option.string(),
-  clientId: option.required(option.string(), 'the id of a client of the authorization server'),
-  clientSecret: option.required(option.secret(1)),
+  url: option.variable('TILLGATE_INTROSPECTION_URL', option.string(), {
+    ...url({ query: true }),
+    fallback: { words: 'discovered' },
+    example: 'https://login.example.com/connect/introspect',
+  }),
+  clientId: option.variable(
+    'TILLGATE_INTROSPECTION_CLIENT_ID',
+    option.required(option.string(), 'the id of a client of the authorization server'),
+    {
+      ...matching(/^\P{Cc}+$/u, 'a client id without control characters'),
+      fallback: { words: 'opaque tokens are refused' },
+      example: 'orders-api',
+    },
+  ),
+  clientSecret: option.variable('TILLGATE_INTROSPECTION_CLIENT_SECRET', option.required(option.secret(1)), {
+    ...matching(/^\P{Cc}+$/u, 'a client secret without line breaks or other control characters'),
+    fallback: { words: 'none' },
+    example: '"$(cat secret-file)"',
+  }),
   cacheMs: option.number({ unit: 'milliseconds', min: 0, max: 300_000 }, 30_000),
 } satisfies TableOf<OpaqueOptions>);
 

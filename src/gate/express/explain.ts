@@ -3,11 +3,12 @@ import type { GateStatus } from '../core/gate-status';
 import { REASONS } from '../core/reasons';
 import type { Reason, ReasonRow } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';
-import type { Auth } from './options';
-import { gateOf, openGate } from './verifier';
+import type { Auth } from '../gate/options';
+import { describeLack, readRequirement, satisfies } from '../gate/scope-requirement';
 import { confirmationsOf } from '../token/possession';
 import { isUnverified } from '../token/verify';
-import { describeLack, readRequirement, satisfies } from './scope-requirement';
+import { gateOf } from '../gate/verifier';
+import { authenticate } from './authenticate';
 
 /** Why a token is accepted or refused. */
 export interface Explanation {
@@ -81,7 +82,8 @@ export async function explain(
   if (typeof token !== 'string' || token === '') {
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);
   }
-  const { scopes: requirement, gate = openGate() } = given;
+  const own = given.gate ? undefined : authenticate();
+  const { scopes: requirement, gate = gateOf(own!)! } = given;
   const isOpaque = gate.isIntrospected(token);
   const all = checksOf({ isOpaque, hasPossession: gate.possession !== undefined });
   let auth: Auth | undefined;
@@ -97,7 +99,7 @@ export async function explain(
     const checks = checksUntil(error, gate.settings.issuers.length, all);
     return { accepted: false, status: error.status, checks, ...(auth && { auth }) };
   } finally {
-    if (!given.gate) await gate.close();
+    await own?.close();
   }
 }
 
