@@ -30,7 +30,9 @@ export interface BridgeState<Cursor> {
 }
 
 /** Options of a bridge. */
-export interface BridgeOptions<Cursor> extends Pick<PublisherOptions, 'logger' | 'clock' | 'schedule'> {
+export interface BridgeOptions<Cursor> extends Pick<PublisherOptions, 'clock' | 'schedule'> {
+  /** Where the bridge reports to. Default: the console. */
+  readonly logger?: Exclude<PublisherOptions['logger'], false>;
   readonly reports: ChangeReports<Cursor>;
   /** The log in which changes are published; the bridge is its only publisher. */
   readonly source: GenerationSource;

@@ -114,5 +114,7 @@ export function adviceFor(explanation: Explanation, token: string, settings: Set
 /** What to do about a token that is refused for a reason. */
 export function adviceOn(reason: Reason, token: string, settings: Settings): string {
   const advice = configurationAdvice(reason, token, adviceContext(token, settings));
-  return advice ? wordAdvice(advice) : REASONS[reason].operator;
+  const text = advice ? wordAdvice(advice) : REASONS[reason].operator;
+  const isDefault = reason === 'wrong_audience' && settings.audience === settings.baseUrl;
+  return isDefault ? `${text}; ${settings.audience} is the default, the value of TILLGATE_BASE_URL` : text;
 }

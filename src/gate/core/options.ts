@@ -225,10 +225,16 @@ function withMethods<Value extends object>(
   });
 }
 
+const DISCARDING: Logger = guardLogger({ info() {}, warn() {}, error() {} });
+
 /** Where a factory reports to. Default: the console. */
 function logger(): Option<Logger> {
-  const row = withMethods<Logger>(['info', 'warn', 'error'], 'an object with the methods info, warn and error');
-  return { ...row, read: (given, at) => guardLogger(row.read(given, at) ?? consoleLogger) };
+  const row = withMethods<Logger>(
+    ['info', 'warn', 'error'],
+    'an object with the methods info, warn and error, or false',
+  );
+  const read = (given: unknown, at: OptionPlace): Logger => guardLogger(row.read(given, at) ?? consoleLogger);
+  return { ...row, read: (given, at) => (given === false ? DISCARDING : read(given, at)) };
 }
 
 /** A schedule, whose tasks are guarded with the logger of the same options. */
@@ -271,10 +277,10 @@ export const option = Object.assign(anyOption, {
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
 export interface Dependencies {
   /**
-   * Where refusals (each as `info`), warnings and errors go; pino fits. Default: the console, where
+   * Where refusals (each as `info`), warnings and errors go; pino fits, `false` is silent. Default: the console, where
    * refusals are counted.
    */
-  readonly logger?: Logger | undefined;
+  readonly logger?: Logger | false | undefined;
   /** Returns the time in ms since the epoch. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined;
   /**

@@ -139,7 +139,8 @@ const ROWS = {
     check: 'signature',
     cause: 'The signature does not match: the token was changed, or signed with another key.',
     caller: 'Send the token unchanged, or request a new one.',
-    operator: 'Check that the key set belongs to the issuer. Many such requests can be an attack.',
+    operator:
+      'Check that the key set belongs to the issuer, and that a new key has a new kid. Many such requests can be an attack.',
   },
   invalid_claims: {
     ...INVALID_TOKEN,

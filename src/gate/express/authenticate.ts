@@ -18,7 +18,7 @@ import type { Accepted } from './decision';
 import { decisionRecorder, startTiming } from './recorder';
 import type { Timing } from './recorder';
 import { letTryGate } from './report-only';
-import { addressOf, callerOf, openState, registerCopy } from './request-state';
+import { addressOf, asNodeRequest, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { scopesOfRoute } from './scope-guard';
@@ -42,12 +42,14 @@ export interface Gate extends Middleware {
   /**
    * Decides about a request without a response, as the middleware does: for an upgrade to a WebSocket, and for frameworks
    * without middleware. Afterwards `authOf(req)` and guards know the caller. While it decides, the gate listens for errors
-   * of the socket, because Node does not after `upgrade`. Then the caller has to, before its next `await`.
+   * of the socket, because Node does not after `upgrade`. Then the caller has to, before its next `await`. Of a request of
+   * the Fetch API only the result says who the caller is.
    *
    * @returns the caller; `undefined` for a request without a token where the gate is `optional`
+   * @throws TypeError when it is not a request
    * @throws AuthError with the `status` and `headers` to respond with; `refuseUpgrade()` writes them to a socket
    */
-  verify(req: IncomingMessage | Http2ServerRequest): Promise<Auth | undefined>;
+  verify(req: IncomingMessage | Http2ServerRequest | Request): Promise<Auth | undefined>;
   /**
    * Calls `end` once, when a request with the token of this caller would be refused: at its `exp`, when its key is removed,
    * within milliseconds of a change of its credential, while generations are not available; or when the gate is closed.
@@ -165,7 +167,8 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   }
 
   /** The decision about a request that has no response. */
-  async function verify(req: GateRequest): Promise<Auth | undefined> {
+  async function verify(given: GateRequest | Request): Promise<Auth | undefined> {
+    const req = asNodeRequest(given);
     const wasOpen = req.socket?.destroyed === false;
     const auth = await ignoringSocketErrors(req, () => decideWithoutResponse(req));
     // A session can outlive the connection of its first request; an upgraded connection is the session.

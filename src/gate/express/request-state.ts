@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AuthError } from '../core/errors';
 import { loggablePath } from '../core/logger';
+import { describe } from '../core/options';
 import type { Auth } from '../gate/options';
 import type { HeldCallers } from '../gate/held';
 import type { GateSettings } from '../gate/read-options';
@@ -143,6 +144,24 @@ export function stateOf(req: object): RequestState | undefined {
  */
 export function authOf(req: object): Auth | undefined {
   return stateOf(req)?.auth;
+}
+
+/**
+ * A request as the gate reads it. One of the Fetch API (Next.js, Hono, Deno, Bun) has no connection: all of them count as one
+ * site where places are shared.
+ *
+ * @throws TypeError when it is not a request
+ */
+export function asNodeRequest(req: GateRequest | Request): GateRequest {
+  const { method, url, headers } = (req ?? {}) as Partial<Request>;
+  if (headers instanceof Headers && typeof url === 'string') {
+    const { pathname, search } = new URL(url, 'http://localhost');
+    return { method, url: pathname + search, headers: Object.fromEntries(headers) } as GateRequest;
+  }
+  if (typeof headers === 'object' && headers !== null) return req as GateRequest;
+  // Not the text of a string: it may be a token.
+  const got = typeof req === 'string' ? 'a string' : describe(req);
+  throw new TypeError(`verify(): expected a request of node:http or of the Fetch API, got ${got}`);
 }
 
 /** The path for logs: without tokens that a caller put into the URL by mistake. */

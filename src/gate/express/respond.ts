@@ -237,7 +237,7 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
 export function problemHandler(
   options: {
     /** Where unexpected errors go, with their stack. Default: the console. */
-    readonly logger?: Logger | undefined;
+    readonly logger?: Logger | false | undefined;
     /** Base URL of the pages about problems, as in `authenticate()`. Default: as the gate before has it, else none. */
     readonly problemTypes?: string | undefined;
   } = {},

@@ -19,6 +19,9 @@ import { readScopeList } from './scope-requirement';
 
 const FACTORY = 'authenticate';
 
+/** OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3. */
+const METADATA = /\/\.well-known\/(?:openid-configuration|oauth-authorization-server)/;
+
 /**
  * A URL without a query and a fragment (RFC 8414 section 2): its metadata would be that of another issuer. It is in every
  * log line, also where nothing is fetched from it.
@@ -27,6 +30,7 @@ export const ISSUER_URL = option('a non-empty string', (given, at) => {
   if (typeof given !== 'string' || given === '') return undefined;
   if (parseUrl(given) && hasUserInfo(given)) refuseOption(at, 'a URL without user name and password', given);
   if (/^https?:[^?#]*[?#]/i.test(given)) refuseOption(at, 'a URL without a query and a fragment', given);
+  if (METADATA.test(given)) refuseOption(at, 'the iss of the tokens, not the URL of the metadata', given);
   return given;
 });
 

@@ -66,7 +66,16 @@ export function describeLack(granted: readonly string[], requirement: ScopeRequi
   const needs = `needs ${isAnyOf(requirement) && needed.length > 1 ? 'one of ' : ''}${listed(needed)}`;
   const alike = looked.find((scope) => !needed.includes(scope) && needed.some((one) => isAlike(scope, one)));
   const hint = alike === undefined ? '' : `; scopes are compared by case, and ${listed([alike])} is another one`;
-  return `${needs}, has ${listed(near.length > 0 ? near : granted, granted.length)}${hint}`;
+  return `${needs}, has ${listed(near.length > 0 ? near : granted, granted.length)}${hint}${joinedHint(looked)}`;
+}
+
+/** Scopes in one name, which no guard can match. */
+function joinedHint(granted: readonly string[]): string {
+  const joined = granted.find((name) => /[,; ]/.test(name));
+  if (joined === undefined) return '';
+  return joined.includes(' ')
+    ? '; one member of an array has several scopes: have the issuer make each a member of its own'
+    : '; scopes are joined by commas: have the issuer put blanks between them (RFC 6749 section 3.3)';
 }
 
 function isAlike(scope: string, other: string): boolean {

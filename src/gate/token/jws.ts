@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/errors';
 import { isObject, NO_OPTIONS } from '../core/objects';
+import { describe } from '../core/options';
 import type { Algorithm } from './signature';
 import { parseJsonObject } from './strict-json';
 import type { JsonObject } from './strict-json';
@@ -67,6 +68,7 @@ export function parseToken(raw: string): UnverifiedToken {
   const parts = raw.split('.');
   if (parts.length !== 3) throw malformedToken(`${parts.length} parts instead of 3${OPAQUE[parts.length] ?? ''}`);
   const [header, payload, signature] = parts as [string, string, string];
+  if (signature === '') throw malformedToken('the signature is empty: the issuer has not signed the token');
   return {
     raw,
     header: parseHeader(header),
@@ -86,21 +88,31 @@ export function checkHeader(
   header: JsonObject,
   accepted: {
     readonly algorithms: ReadonlySet<Algorithm>;
-    readonly types: Pick<ReadonlySet<string | undefined>, 'has'>;
+    readonly types: Pick<ReadonlySet<string | undefined>, 'has'> & Iterable<string | undefined>;
   },
 ): UnverifiedHeader {
   const { alg, typ, kid } = header;
   if (typeof alg !== 'string') throw malformedToken('alg is not a string');
-  if (!accepted.algorithms.has(alg as Algorithm)) throw new AuthError('algorithm_not_allowed');
+  if (!accepted.algorithms.has(alg as Algorithm)) {
+    const secret = /^HS\d{3}$/.test(alg) ? ', which needs a shared secret: have the issuer sign with a key pair' : '';
+    throw new AuthError('algorithm_not_allowed', { privateDetail: `alg is ${shown(alg)}${secret}` });
+  }
   // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.
   // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
   if ('crit' in header || 'b64' in header) throw new AuthError('unsupported_critical_header');
   if (typ !== undefined && typeof typ !== 'string') throw malformedToken('typ is not a string');
-  if (!accepted.types.has(mediaType(typ))) throw new AuthError('wrong_type');
+  if (!accepted.types.has(mediaType(typ))) {
+    const expected = [...accepted.types].map((type) => type ?? 'none').join(' or ');
+    throw new AuthError('wrong_type', { privateDetail: `header typ is ${shown(typ)}, expected ${expected}` });
+  }
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_ID_LENGTH)) {
     throw malformedToken(`kid is not a string of at most ${MAX_KEY_ID_LENGTH} characters`);
   }
   return { algorithm: alg as Algorithm, keyId: kid };
+}
+
+function shown(value: string | undefined): string {
+  return value === undefined ? 'missing' : describe(value, 50);
 }
 
 /** RFC 7515 section 4.1.9: `application/` may be left out, and media types compare without regard to case. */

@@ -107,7 +107,7 @@ interface TokenVerifierOptions {
   readonly clock: Clock;
 }
 
-const ANY_TYPE = { has: () => true };
+const ANY_TYPE = { has: () => true, [Symbol.iterator]: () => [].values() };
 
 /** The cause of a refusal that no signature vouches for. */
 const KEY_UNKNOWN = new AuthError('unknown_key');
@@ -169,7 +169,7 @@ function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Veri
   if (nowMs >= acceptedUntilMs) throw atAnotherTime('expired', 'exp', expiresAtMs - nowMs);
   if (nowMs < acceptedFromMs) throw atAnotherTime('not_yet_valid', 'nbf', (notBeforeMs ?? 0) - nowMs);
   if (issuedAtMs > nowMs + clockToleranceMs) throw atAnotherTime('not_yet_valid', 'iat', issuedAtMs - nowMs);
-  if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
+  if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw tooLong(expiresAtMs - issuedAtMs, rules.maxTokenAgeMs);
   // Without its proof such a token is a stolen one, and a confirmation method that is unknown here is not weaker.
   if (confirmation) checkConfirmation(confirmation, rules.confirmations);
   return { issuer, clientId, subject, tokenId, expiresAtMs, acceptedFromMs, acceptedUntilMs, claims };
@@ -183,8 +183,19 @@ function unlike(name: string, got: string | undefined, expected: string): { read
 function atAnotherTime(reason: 'expired' | 'not_yet_valid', name: string, inMs: number): AuthError {
   const seconds = Math.ceil(Math.abs(inMs) / 1000);
   return new AuthError(reason, {
-    privateDetail: `${name} ${inMs > 0 ? `is ${seconds} s ahead` : `was ${seconds} s ago`}`,
+    privateDetail: `${name} ${inMs > 0 ? `is ${seconds} s ahead` : `was ${seconds} s ago`}${unitHint(seconds)}`,
   });
+}
+
+function tooLong(lifetimeMs: number, maxMs: number): AuthError {
+  const seconds = Math.ceil(lifetimeMs / 1000);
+  const privateDetail = `exp - iat is ${seconds} s, at most ${maxMs / 1000} s are accepted${unitHint(seconds)}`;
+  return new AuthError('lifetime_too_long', { privateDetail });
+}
+
+/** A time in ms that is read as seconds is 50,000 years away. */
+function unitHint(seconds: number): string {
+  return seconds > 1e11 ? ': times are in seconds (RFC 7519 section 2), not in ms' : '';
 }
 
 function checkAudience(got: readonly string[] | undefined, expected: readonly string[] | false): void {
@@ -203,6 +214,9 @@ function checkConfirmation(confirmation: JsonObject, provable: readonly string[]
   for (const method of methods) if (!optionalText(confirmation, method)) throw invalid(`cnf.${method} is empty`);
 }
 
+/** Such a claim tells access tokens from others, and only one vendor sets it. */
+const NOT_THIS_PRESET = 'it is not an access token, or the preset is of another vendor';
+
 function requireClaims(claims: JsonObject, { requiredClaims, fixedClaims }: Preset): void {
   for (const name of requiredClaims) {
     if (claims[name] === undefined) missing(name);
@@ -211,7 +225,9 @@ function requireClaims(claims: JsonObject, { requiredClaims, fixedClaims }: Pres
     const got = claims[name];
     // RFC 9449 section 6.
     const isOfDpop = got !== undefined && got === ofDpop && isBoundByDpop(claims);
-    if (got !== value && !isOfDpop) throw invalid(`${name} is not ${value}`);
+    if (got === value || isOfDpop) continue;
+    const what = got === undefined ? 'missing' : describe(got, 200);
+    throw invalid(`claim ${name} is ${what}, expected "${value}"; ${NOT_THIS_PRESET}`);
   }
 }
 

@@ -29,7 +29,7 @@ describe('explain()', () => {
       'header',
       401,
       'wrong_type',
-      'The token is of another type: an access token is expected.',
+      'header typ is "JWT", expected at+jwt',
       { header: { typ: 'JWT' } },
     ],
     [

@@ -175,7 +175,7 @@ describe('wrong options', () => {
         { keys: undefined, authUrl: 'ftp://login.test/a?key=secret' },
         'option "authUrl" must be an absolute https: URL, got "ftp://login.test/a"',
       ],
-      [{ logger: null }, 'option "logger" must be an object with the methods info, warn and error, got null'],
+      [{ logger: null }, 'option "logger" must be an object with the methods info, warn and error, or false, got null'],
       [
         { resource: 'x-https://api.test' },
         'option "resource" must be an absolute https: URL, got "x-https://api.test"',
@@ -188,11 +188,11 @@ describe('wrong options', () => {
       [{ onDecision: false }, 'option "onDecision" must be a function, got false'],
       [
         { logger: console.log },
-        'option "logger" must be an object with the methods info, warn and error, got a function',
+        'option "logger" must be an object with the methods info, warn and error, or false, got a function',
       ],
       [
         { logger: { info() {} } },
-        'option "logger" must be an object with the methods info, warn and error, got an object',
+        'option "logger" must be an object with the methods info, warn and error, or false, got an object',
       ],
       [{ clock: 0 }, 'option "clock" must be a function, got 0'],
       [{ schedule: {} }, 'option "schedule" must be a function, got an object'],

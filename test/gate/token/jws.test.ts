@@ -230,7 +230,7 @@ describe('parseToken', () => {
     ['four parts', `${header}.${payload}.${signature}.`, '4 parts instead of 3'],
     ['an empty header', `.${payload}.${signature}`, 'the header is not base64url'],
     ['an empty payload', `${header}..${signature}`, 'the payload is not base64url'],
-    ['an empty signature', `${header}.${payload}.`, 'the signature is not base64url'],
+    ['an empty signature', `${header}.${payload}.`, 'the signature is empty: the issuer has not signed the token'],
     ['a padded header', `${header}=.${payload}.${signature}`, 'the header is not base64url'],
     ['a blank in the payload', `${header}.${payload} .${signature}`, 'the payload is not base64url'],
     ['base64 in place of base64url', `${header}.${payload}.a+/b`, 'the signature is not base64url'],
@@ -300,25 +300,45 @@ describe('checkHeader', () => {
 
   it('accepts a header without typ where that is accepted, and only there', () => {
     expect(check({ typ: undefined }, untyped)).toEqual({ algorithm: 'ES256', keyId: 'a' });
-    expect(check({ typ: undefined })).toEqual(['wrong_type', undefined]);
-    expect(check({}, untyped)).toEqual(['wrong_type', undefined]);
+    expect(check({ typ: undefined })).toEqual(['wrong_type', 'header typ is missing, expected at+jwt']);
+    expect(check({}, untyped)).toEqual(['wrong_type', 'header typ is "at+jwt", expected none']);
   });
 
   it.each<[string, object, string, string | undefined]>([
     ['no alg', { alg: undefined }, 'malformed_token', 'alg is not a string'],
     ['alg in an array', { alg: ['ES256'] }, 'malformed_token', 'alg is not a string'],
-    ['none', { alg: 'none' }, 'algorithm_not_allowed', undefined],
-    ['HS256', { alg: 'HS256' }, 'algorithm_not_allowed', undefined],
-    ['another case', { alg: 'es256' }, 'algorithm_not_allowed', undefined],
+    ['none', { alg: 'none' }, 'algorithm_not_allowed', 'alg is "none"'],
+    [
+      'HS256',
+      { alg: 'HS256' },
+      'algorithm_not_allowed',
+      'alg is "HS256", which needs a shared secret: have the issuer sign with a key pair',
+    ],
+    ['another case', { alg: 'es256' }, 'algorithm_not_allowed', 'alg is "es256"'],
     ['crit', { crit: [] }, 'unsupported_critical_header', undefined],
     ['crit without a value', { crit: undefined }, 'unsupported_critical_header', undefined],
     ['b64', { b64: true }, 'unsupported_critical_header', undefined],
     ['typ that is not a string', { typ: 17 }, 'malformed_token', 'typ is not a string'],
     ['typ null', { typ: null }, 'malformed_token', 'typ is not a string'],
-    ['another typ', { typ: 'jwt' }, 'wrong_type', undefined],
-    ['a media type of another tree', { typ: 'text/at+jwt' }, 'wrong_type', undefined],
-    ['application/ in the middle', { typ: 'at+application/jwt' }, 'wrong_type', undefined],
-    ['application/ after something', { typ: 'xapplication/at+jwt' }, 'wrong_type', undefined],
+    ['another typ', { typ: 'jwt' }, 'wrong_type', 'header typ is "jwt", expected at+jwt'],
+    [
+      'a media type of another tree',
+      { typ: 'text/at+jwt' },
+      'wrong_type',
+      'header typ is "text/at+jwt", expected at+jwt',
+    ],
+    [
+      'application/ in the middle',
+      { typ: 'at+application/jwt' },
+      'wrong_type',
+      'header typ is "at+application/jwt", expected at+jwt',
+    ],
+    [
+      'application/ after something',
+      { typ: 'xapplication/at+jwt' },
+      'wrong_type',
+      'header typ is "xapplication/at+jwt", expected at+jwt',
+    ],
     ['a kid that is not a string', { kid: 17 }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
     ['kid null', { kid: null }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
     ['a kid too long', { kid: 'k'.repeat(1_025) }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
@@ -328,12 +348,12 @@ describe('checkHeader', () => {
 
   it('refuses a known algorithm that is not accepted here', () => {
     const some = { ...accepted, algorithms: new Set(['RS256'] as const) };
-    expect(check({}, some)).toEqual(['algorithm_not_allowed', undefined]);
+    expect(check({}, some)).toEqual(['algorithm_not_allowed', 'alg is "ES256"']);
   });
 
   it('judges alg, then crit, then typ, then kid', () => {
     const wrong = { alg: 'none', crit: [], typ: 17, kid: 17 };
-    expect(check(wrong)).toEqual(['algorithm_not_allowed', undefined]);
+    expect(check(wrong)).toEqual(['algorithm_not_allowed', 'alg is "none"']);
     expect(check({ ...wrong, alg: 'ES256' })).toEqual(['unsupported_critical_header', undefined]);
     expect(check({ typ: 17, kid: 17 })).toEqual(['malformed_token', 'typ is not a string']);
   });

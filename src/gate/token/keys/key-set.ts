@@ -150,9 +150,11 @@ export class KeySet {
 }
 
 /** The refusal of a token whose key is in no key set of its issuer. */
-export function unknownKey({ keyId }: UnverifiedHeader): AuthError {
-  const kid = keyId === undefined ? 'for a token without kid' : `with the kid ${describe(keyId)}`;
-  const privateDetail = `the key set has no key ${kid}: it may be that of another realm or stage (jwksUri)`;
+export function unknownKey({ keyId, algorithm }: UnverifiedHeader): AuthError {
+  const privateDetail =
+    keyId === undefined
+      ? `the token has no kid, and none or several keys of the set are for ${algorithm}: have the issuer name the key`
+      : `the key set has no key with the kid ${describe(keyId)}: it may be that of another realm or stage (jwksUri)`;
   return new AuthError('unknown_key', { privateDetail });
 }
 
