@@ -11,6 +11,7 @@ import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/gate/read-options';
 import { VARIABLES } from '../src/gate/env/variables';
 import { PRESETS } from '../src/gate/token/presets';
 import type { Preset } from '../src/gate/token/presets';
+import { pictureOf, ROOMS } from './rooms';
 
 /*
  * `npm run docs` writes the sections of docs/ that repeat the code, each between two comments. test/repository/docs fails when a page
@@ -20,9 +21,12 @@ import type { Preset } from '../src/gate/token/presets';
 const ROOT = join(__dirname, '..');
 
 /** Pages with sections from the code. */
-export const PAGES = ['configuration', 'issuers', 'operations', 'reasons', 'scaffold'].map((name) => `docs/${name}.md`);
+export const PAGES = ['configuration', 'issuers', 'operations', 'reasons', 'scaffold', 'maintainers/architecture'].map(
+  (name) => `docs/${name}.md`,
+);
 
 const SECTIONS: Readonly<Record<string, () => string>> = {
+  ...Object.fromEntries(ROOMS.map((room) => [`picture of ${room}`, () => pictureOf(room)])),
   'issuer options': () => optionTable(ISSUER_OPTIONS),
   'gate options': () => optionTable(GATE_OPTIONS),
   variables: () =>

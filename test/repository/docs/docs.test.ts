@@ -206,6 +206,13 @@ describe('pages', () => {
   }
 
   describe('docs/', () => {
+    it('the page of the architecture names files that exist', () => {
+      const text = read('docs/maintainers/architecture.md');
+      const named = [...text.matchAll(/`((?:gate|testing|cli|app)\/[\w./-]*)`/g)].map(([, path = '']) => path);
+      expect(named.length).toBeGreaterThan(40);
+      expect(named.filter((path) => !existsSync(join(ROOT, 'src', path)))).toEqual([]);
+    });
+
     it.each(PAGES)('%s repeats the code as it is: else run npm run docs', (page) => {
       expect(withSections(read(page))).toBe(read(page));
     });
