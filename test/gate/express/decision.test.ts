@@ -193,7 +193,9 @@ describe.each(factories)('%s()', (name, make) => {
     ]),
   ])('refuses %s as its logger', async (_what, logger, got) => {
     await expect(Promise.resolve().then(() => make(logger))).rejects.toThrow(
-      new TypeError(`${name}(): option "logger" must be an object with the methods info, warn and error, or false, got ${got}`),
+      new TypeError(
+        `${name}(): option "logger" must be an object with the methods info, warn and error, or false, got ${got}`,
+      ),
     );
   });
 });

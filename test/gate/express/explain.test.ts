@@ -24,14 +24,7 @@ describe('explain()', () => {
 
   const rows: readonly [string, string, number, string, string, TokenParts][] = [
     ['no JWT', 'structure', 401, 'malformed_token', '1 parts instead of 3: opaque tokens need the option opaque', {}],
-    [
-      'an ID token',
-      'header',
-      401,
-      'wrong_type',
-      'header typ is "JWT", expected at+jwt',
-      { header: { typ: 'JWT' } },
-    ],
+    ['an ID token', 'header', 401, 'wrong_type', 'header typ is "JWT", expected at+jwt', { header: { typ: 'JWT' } }],
     [
       'an unknown key',
       'key',
