@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,14 +50,26 @@ describe('the README, in an empty folder', () => {
     }
   });
 
-  it('has an example of a test that passes with node --test', async () => {
-    const example = blocksOf('README.md').find(({ source }) => source.startsWith('// orders.test.mjs'));
+  it.each([
+    ['README.md', '2'],
+    ['src/testing/README.md', '1'],
+  ])('has an example of a test that passes with node --test: %s', async (page, passed) => {
+    const example = blocksOf(page).find(({ source }) => source.startsWith('// orders.test.mjs'));
     await writeFile(join(folder, 'orders.test.mjs'), example?.source ?? '');
     const { exitCode, output } = await node(folder, '--test', 'orders.test.mjs');
     expect({ exitCode, passed: /^# pass (\d+)$|^\W+pass (\d+)$/m.exec(output)?.slice(1).join('') }).toEqual({
       exitCode: 0,
-      passed: '2',
+      passed,
     });
+  });
+
+  it('is that of its own package, next to a licence and what to do about security', () => {
+    const home = join(folder, 'node_modules');
+    for (const name of ['tillgate', '@tillgate/testing']) {
+      const files = readdirSync(join(home, name));
+      expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'SECURITY.md']));
+    }
+    expect(readFileSync(join(home, '@tillgate/testing/README.md'), 'utf8')).toMatch(/^# @tillgate\/testing\n/);
   });
 
   it('links to files of the package only', () => {
