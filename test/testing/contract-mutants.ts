@@ -9,8 +9,8 @@ import type { SampleParts } from './sample-app';
 /** Plants a bug into the sample app. */
 export type Plant = (issuer: TestIssuer) => SampleParts;
 
-/** Later than the response, and before the last case has ended. */
-const LATE_MS = 20;
+/** Later than the response, and before the last case has ended, which waits 100 ms. */
+const LATE_MS = 90;
 
 const sideEffect: RequestHandler = function saveOrder(_req, _res, next) {
   next();

@@ -176,7 +176,7 @@ describe('sets of scopes', () => {
       'aa',
       'bb dd',
       'aa dd',
-      'aax xaa AA a bbx xbb BB b ccx xcc CC c',
+      'aax xaa a aa: AA Aa aas bbx xbb b bb: BB Bb bbs ccx xcc c cc: CC Cc ccs',
     ]);
   });
 

@@ -1,6 +1,7 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { bearer } from './credentials';
-import { findForeignObjects, findLeaks, findOverwritten } from './objects';
+import { misplacedTokens } from './carriers';
+import { findLeaks } from './leaks';
+import { findForeignObjects, findOverwritten } from './objects';
 import { caseOf, send } from './operation';
 import type { CaseContext } from './api';
 import type { ContractCase } from './operation';
@@ -16,17 +17,17 @@ import {
   weakCredentials,
   WITHOUT_SCOPES,
 } from './probe';
-import type { Finding } from './probe';
+import type { Found } from './probe';
 import { assertNoMismatch } from './responses';
 import { scopeForms } from './scope-forms';
-import { misplacedTokens, VARIANTS } from './variants';
+import { findRemembered } from './state';
+import { VARIANTS } from './variants';
 
-/** An attack on one operation: its class, a sentence for its case, and what it finds. */
-type AttackClass = readonly [
-  what: CaseClass,
-  sentence: string,
-  find: (context: CaseContext) => Promise<readonly Finding[]>,
-];
+/** An attack on one operation: its class, a sentence for its case, and what it finds, or why it has nothing to try. */
+type AttackClass = readonly [what: CaseClass, sentence: string, find: (context: CaseContext) => Promise<Found>];
+
+const ALL_OPEN = 'its plain request is open to every weak caller';
+const NO_SCOPES = 'it requires no scope';
 
 const CLASSES: readonly AttackClass[] = [
   ...Object.entries(VARIANTS).map(([what, { name, variants }]): AttackClass => [
@@ -38,6 +39,7 @@ const CLASSES: readonly AttackClass[] = [
       const { document, publicPath, isFull } = api;
       const subject = { document, operation, target, publicPath, isFull, methods: api.methodsOf(operation.path) };
       const callers = await weakCredentials(context);
+      if (callers.length === 0) return ALL_OPEN;
       return (await eachOf(variants(subject), (variant) => findOpen(context, variant, callers))).flat();
     },
   ]),
@@ -58,12 +60,17 @@ const CLASSES: readonly AttackClass[] = [
     'takes a token from the Authorization header only',
     async (context) => {
       const { document, isFull } = context.api;
-      const callers = (await weakCredentials(context)).filter(([who]) => who === NOBODY);
+      const callers = await weakCredentials(context);
+      if (callers.length === 0) return ALL_OPEN;
       const { headers = {} } = sufficient(context);
       const token = String(headers['authorization']).replace('Bearer ', '');
-      const variants = misplacedTokens(document, token, isFull);
-      const withToken = callers.map(([, ...rest]) => ['', ...rest] as const);
-      return (await eachOf(variants, (variant) => findOpen(context, variant, withToken))).flat();
+      const { places, schemes } = misplacedTokens(document, token, isFull);
+      const withToken = callers.map(([who, ...rest]) => [who === NOBODY ? '' : who, ...rest] as const);
+      const alone = withToken.filter(([who]) => who === '');
+      return [
+        ...(await eachOf(places, (variant) => findOpen(context, variant, withToken))),
+        ...(await eachOf(schemes, (variant) => findOpen(context, variant, alone))),
+      ].flat();
     },
   ],
   [
@@ -72,8 +79,8 @@ const CLASSES: readonly AttackClass[] = [
     async (context) => {
       const { declaredScopes, isFull, settings } = context.api;
       const [scopes = []] = context.operation.security;
-      const isClosed = (await weakCredentials(context)).some(([who]) => who === WITHOUT_SCOPES);
-      if (scopes.length === 0 || !isClosed) return [];
+      if (scopes.length === 0) return NO_SCOPES;
+      if (!(await weakCredentials(context)).some(([who]) => who === WITHOUT_SCOPES)) return ALL_OPEN;
       const forms = scopeForms(scopes, declaredScopes);
       return eachOf(isFull ? forms : forms.slice(0, 4), ([form, token]) =>
         openWith(context, `${form} instead of a scope`, {
@@ -98,7 +105,9 @@ export function attackCases(context: CaseContext): readonly ContractCase[] {
   if (context.operation.access !== 'token') return [];
   return CLASSES.map(([what, sentence, find]) =>
     caseOf(context, what, sentence, async (name) => {
-      const found = (await find(context)).filter((one) => one !== undefined);
+      const result = await find(context);
+      if (typeof result === 'string') return void context.findings.withoutCase.set(what, result);
+      const found = result.filter((one) => one !== undefined);
       const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
       const [first = ''] = found;
       const { text, exchange } = typeof first === 'string' ? { text: first, exchange: undefined } : first;
@@ -108,53 +117,12 @@ export function attackCases(context: CaseContext): readonly ContractCase[] {
   );
 }
 
-/** Refusals after a success: what a cache or a memo of the gate would get wrong. */
-async function findRemembered(context: CaseContext): Promise<readonly Finding[]> {
-  const { operation, api, findings } = context;
-  const { settings } = api;
-  if (operation.method !== 'GET') return [];
-  const clientId = 'contract-cases-known';
-  const known = sufficient(context, clientId);
-  const { response: good } = await send(context, known);
-  if (good.status >= 300) return [];
-  findings.good ??= good;
-  const callers = await weakCredentials(context);
-  const token = String(known.headers?.['authorization']).replace('Bearer ', '');
-  const [head = '', payload = '', signature = ''] = token.split('.');
-  const changed = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`;
-  const etag = good.headers.etag;
-  const found = [
-    ...(await eachOf(callers, ([who, transport]) => openWith(context, `${who}, after a success`, transport))),
-    await openWith(context, 'a known token with another signature', bearer(`${head}.${payload}.${changed}`)),
-    ...(callers.some(([who]) => who === WITHOUT_SCOPES)
-      ? [
-          await openWith(
-            context,
-            'another token of the same client, without scopes',
-            bearer(settings.issuer.token({ clientId })),
-          ),
-        ]
-      : []),
-    ...(etag === undefined
-      ? []
-      : [await openWith(context, 'If-None-Match without a token', { headers: { 'if-none-match': etag } })]),
-  ];
-  if (!api.hasGenerations || !api.isFull) return found;
-  settings.issuer.token({ clientId, superseded: true });
-  const deadlineMs = performance.now() + settings.propagationMs;
-  for (;;) {
-    const open = await openWith(context, 'a known token that was superseded', known);
-    if (open === undefined || performance.now() >= deadlineMs) return [...found, open];
-    await wait(50);
-  }
-}
-
 /** A read before and after a refused write must be equal. */
-async function findSideEffects(context: CaseContext): Promise<readonly Finding[]> {
-  const hasChanged = await watchEffect(context);
-  if (!hasChanged) return [];
+async function findSideEffects(context: CaseContext): Promise<Found> {
+  const watched = await watchEffect(context);
+  if (typeof watched === 'string') return watched;
   return eachOf(await weakCredentials(context), async ([who, transport]) => {
     await send(context, transport);
-    return (await hasChanged()) ? `${who}, GET ${context.operation.path} differs afterwards` : undefined;
+    return (await watched.hasChanged()) ? `${who}, ${watched.name} differs afterwards` : undefined;
   });
 }

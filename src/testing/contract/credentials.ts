@@ -1,6 +1,8 @@
+import { createHmac } from 'node:crypto';
 import type { Reason } from 'tillgate';
 import type { Alternatives } from '../openapi/document';
-import type { TestToken } from '../issuer/test-token';
+import { testKey } from '../issuer/test-token';
+import type { Algorithm, TestKey, TestToken } from '../issuer/test-token';
 import type { ApiRequest, ExpectedRefusal } from './responses';
 
 /** The part of a test issuer that contract cases need. */
@@ -79,6 +81,13 @@ const CLAIMS: readonly (readonly [
   ['a token that expired in another unit', ['expired', 'invalid_claims'], () => ({ exp: 1 })],
   ['a token that has just expired', ['expired'], ({ iat }) => ({ iat: iat - 600, exp: iat - LATE_SECONDS })],
   ['a token that is valid soon', ['not_yet_valid'], ({ iat }) => ({ nbf: iat + LATE_SECONDS })],
+  ['a token that expired before there was time', ['expired', 'invalid_claims'], () => ({ exp: -1 })],
+  ['a token that has expired by a text', ['expired', 'invalid_claims'], ({ iat }) => ({ exp: String(iat - 600) })],
+  [
+    'a token that is valid soon by a text',
+    ['not_yet_valid', 'invalid_claims'],
+    ({ iat }) => ({ nbf: String(iat + 600) }),
+  ],
 ];
 
 /** All attacks, in the order in which a gate checks for them. */
@@ -151,6 +160,18 @@ export const ATTACKS: readonly Attack[] = [
     ...FOREIGN,
     header: { jku: `https://${ELSEWHERE}/jwks.json`, x5u: `https://${ELSEWHERE}/key.pem` },
   })),
+  badToken('a token signed with a foreign key, without a key id', ['bad_signature', 'unknown_key'], () => ({
+    ...FOREIGN,
+    header: { kid: undefined },
+  })),
+  resigned('a token that brings its own key', (key, header) => {
+    return [{ ...header, jwk: { ...key.jwk, kid: header['kid'] } }, (input) => key.sign(input)];
+  }),
+  resigned('a token with zeros for its signature', (_key, header) => [header, () => Buffer.alloc(64)]),
+  ...['', 'secret', 'changeme', 'your-256-bit-secret'].map((secret) =>
+    resigned(`a token signed with the secret "${secret}"`, hmacWith(secret)),
+  ),
+  resigned('a token whose key id is a path', hmacWith('', { kid: '../../../../../dev/null' })),
   changedToken('a token without its signature', ([head = '', payload = '']) => `${head}.${payload}.`),
   changedToken('a token with half of its signature', ([head = '', payload = '', signature = '']) =>
     [head, payload, signature.slice(0, signature.length / 2)].join('.'),
@@ -177,6 +198,32 @@ function changedToken(name: string, change: (parts: readonly string[]) => string
   return { ...changed, send: (token) => bearer(change(token.split('.'))) };
 }
 
+type Header = Readonly<Record<string, unknown>>;
+type Signing = readonly [header: Header, sign: (input: string) => Buffer];
+
+const ownKeys = new Map<unknown, TestKey>();
+
+/** The claims of a good token under another header, signed by somebody else. */
+function resigned(name: string, how: (own: TestKey, header: Header) => Signing): Attack {
+  const change = ([head = '', payload = '']: readonly string[]): string => {
+    const good = JSON.parse(Buffer.from(head, 'base64url').toString()) as Header;
+    const own = ownKeys.get(good['alg']) ?? testKey(good['alg'] as Algorithm);
+    ownKeys.set(good['alg'], own);
+    const [header, sign] = how(own, good);
+    const input = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}`;
+    return `${input}.${sign(input).toString('base64url')}`;
+  };
+  const forged = badToken(name, ['bad_signature', 'malformed_token', 'algorithm_not_allowed']);
+  return { ...forged, send: (token) => bearer(change(token.split('.'))) };
+}
+
+function hmacWith(secret: string, others: Header = {}) {
+  return (_own: TestKey, header: Header): Signing => [
+    { ...header, ...others, alg: 'HS256' },
+    (input) => createHmac('sha256', secret).update(input).digest(),
+  ];
+}
+
 /** The scopes of a token, with a description of it. */
 interface ScopeSet {
   readonly name: string;
@@ -185,6 +232,8 @@ interface ScopeSet {
 
 /** Limits the combinations of scopes that are left out, one of each alternative. */
 const MAX_COMBINATIONS = 24;
+/** Limits the names in one token: a header has 8 KB. */
+const MAX_SIMILAR = 120;
 
 /** The smallest sufficient sets: each alternative of an operation. */
 export function sufficientSets(alternatives: Alternatives): readonly ScopeSet[] {
@@ -203,7 +252,7 @@ export function insufficientSets(alternatives: Alternatives, declared: readonly 
     alternatives.some((all) => all.every((one) => scopes.includes(one)));
   const required = [...new Set(alternatives.flat())];
   const known = [...new Set([...declared, ...required])];
-  const similar = required.flatMap((scope) => [`${scope}x`, `x${scope}`, scope.toUpperCase(), scope.slice(0, -1)]);
+  const similar = [...new Set(required.flatMap(similarTo))].slice(0, MAX_SIMILAR);
   const sets: readonly ScopeSet[] = [
     { name: 'a token without scopes', scopes: [] },
     ...alternatives.flatMap((scopes) =>
@@ -222,6 +271,17 @@ export function insufficientSets(alternatives: Alternatives, declared: readonly 
     },
   ];
   return withoutRepeats(sets.filter((set) => !isSufficient(set)));
+}
+
+/** Other names that a comparison may take for a scope: its beginning, its end, its case, separators, singular and plural. */
+function similarTo(scope: string): readonly string[] {
+  const parts = scope.split(/[:._/-]/);
+  const joined = [':', '.', '_', '-', '/', ''].map((separator) => parts.join(separator));
+  const numbered = parts.map((part, at) =>
+    parts.with(at, part.endsWith('s') ? part.slice(0, -1) : `${part}s`).join(':'),
+  );
+  const cases = [scope.toUpperCase(), scope.toLowerCase(), scope.charAt(0).toUpperCase() + scope.slice(1)];
+  return [`${scope}x`, `x${scope}`, scope.slice(0, -1), scope.slice(1), `${scope}:`, ...cases, ...joined, ...numbered];
 }
 
 /** Every way to leave out one scope of each alternative; the scopes that remain are never sufficient. */

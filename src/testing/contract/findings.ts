@@ -15,6 +15,8 @@ export interface Findings {
   readonly beforeGuard: Set<string>;
   /** The refusals of attacks that were tried, by their names. */
   readonly refusals: Map<string, string>;
+  /** Classes that have no case for the operation, with the reason. */
+  readonly withoutCase: Map<string, string>;
   /** Whether attacks were left out because of a rate limit. */
   wasLimited: boolean;
 }
@@ -23,7 +25,7 @@ export interface Findings {
 export function noFindings(): Findings {
   return {
     ...{ seen: new Set(), accepted: new Set(), good: undefined, differences: new Map() },
-    ...{ beforeGuard: new Set(), refusals: new Map(), wasLimited: false },
+    ...{ beforeGuard: new Set(), refusals: new Map(), withoutCase: new Map(), wasLimited: false },
   };
 }
 
@@ -56,6 +58,8 @@ export interface ContractReport {
   readonly security: readonly string[];
   /** Operations that were attacked less, because a rate limit had not enough requests left for the other cases. */
   readonly limited: readonly string[];
+  /** Classes of cases that have nothing to try, with the reason: `effect: it changes nothing: GET /orders and 3 more`. */
+  readonly withoutCase: readonly string[];
   /** All of it as text. */
   toString(): string;
 }
@@ -106,6 +110,11 @@ export function contractReport(
       documentation: operations.flatMap(describeDifferences),
     },
     ...{ refusals: describeHabits(operations), beforeGuard, security, limited },
+    withoutCase: byText(
+      operations.flatMap(({ name, findings }) =>
+        [...findings.withoutCase].map(([what, why]) => [`${what}: ${why}`, name] as const),
+      ),
+    ),
   };
   const toString = (): string =>
     TITLES.map(([list, title]) => [`${title}: ${report[list].length}`, ...report[list]].join('\n  ')).join('\n');
@@ -122,6 +131,7 @@ const TITLES: readonly (readonly [list: Exclude<keyof ContractReport, 'toString'
   ['beforeGuard', 'Functions that ran before a guard'],
   ['security', 'Security requirements that look like mistakes'],
   ['limited', 'Operations attacked less because of a rate limit'],
+  ['withoutCase', 'Classes of cases that have nothing to try'],
 ];
 
 /** A refusal proves something only where the same request succeeds with a good token. */
@@ -149,14 +159,19 @@ function describeDifferences({ name, findings }: Reported): readonly string[] {
 }
 
 function describeHabits(operations: readonly Reported[]): readonly string[] {
+  return byText(
+    operations.flatMap(({ name, findings }) =>
+      [...findings.differences.values()].flatMap((one) =>
+        one.isHabit ? [[describeMismatch(one), name] as const] : [],
+      ),
+    ),
+  );
+}
+
+/** One line for each text, with the first operation that it is about. */
+function byText(all: readonly (readonly [text: string, operation: string])[]): readonly string[] {
   const names = new Map<string, string[]>();
-  for (const { name, findings } of operations) {
-    for (const one of findings.differences.values()) {
-      if (!one.isHabit) continue;
-      const text = describeMismatch(one);
-      names.set(text, [...(names.get(text) ?? []), name]);
-    }
-  }
+  for (const [text, name] of all) names.set(text, [...(names.get(text) ?? []), name]);
   return [...names].map(([text, [first = '', ...others]]) =>
     [`${text}: ${first}`, ...(others.length > 0 ? [`and ${others.length} more`] : [])].join(' '),
   );

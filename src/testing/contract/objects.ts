@@ -3,12 +3,12 @@ import { attempt, isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import { send } from './operation';
 import type { CaseContext } from './api';
-import { eachOf, requireGood, sharedData, sufficient, weakCredentials } from './probe';
-import type { Finding } from './probe';
+import { eachOf, sufficient } from './probe';
+import type { Found } from './probe';
 import type { ApiRequest } from './responses';
 
 /** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
-function membersMarked(mark: 'writeOnly' | 'readOnly', context: CaseContext, status = 0): readonly string[] {
+export function membersMarked(mark: 'writeOnly' | 'readOnly', context: CaseContext, status = 0): readonly string[] {
   const { document } = context.api;
   const operation = context.operation.operation as unknown as Readonly<Record<string, unknown>>;
   const responses = isObject(operation['responses']) ? operation['responses'] : {};
@@ -33,18 +33,19 @@ function membersMarked(mark: 'writeOnly' | 'readOnly', context: CaseContext, sta
  * What one client has made must be closed to another with the same scopes, where the document says so: a parameter of the
  * path with `x-owner: client`, and a POST to the path before it that returns the `id`.
  */
-export async function findForeignObjects(context: CaseContext): Promise<readonly Finding[]> {
+export async function findForeignObjects(context: CaseContext): Promise<Found> {
   const { path, method, parameters } = context.operation;
   const { api } = context;
   const [owner, other] = api.settings.owners;
   const owned = parameters.find((one) => (one as { readonly 'x-owner'?: unknown })['x-owner'] === 'client');
-  if (!owned || owned.in !== 'path') return [];
+  if (!owned || owned.in !== 'path') return 'no parameter of its path has x-owner: client';
   const place = `{${owned.name}}`;
   const maker = api.contextOf('POST', path.slice(0, path.indexOf(place) - 1));
-  if (!maker) return [];
+  if (!maker) return 'no POST of the path before its id makes an object';
   const { response: made } = await send(maker, sufficient(maker, owner));
   const id = isObject(made.body) ? (made.body[owned.name] ?? made.body['id']) : undefined;
-  if (made.status >= 300 || (typeof id !== 'string' && typeof id !== 'number')) return [];
+  if (made.status >= 300 || (typeof id !== 'string' && typeof id !== 'number'))
+    return `${maker.name} has made no object with an id`;
   const filled = path.replace(place, encodeURIComponent(String(id)));
   const prepared = context.prepare();
   const [, query] = prepared.target.split('?', 2);
@@ -67,46 +68,14 @@ export async function findForeignObjects(context: CaseContext): Promise<readonly
   return [isGone ? `${method} by another client: the object is gone afterwards` : undefined];
 }
 
-/** What no refusal needs: a stack, a key. */
-const INTERNALS = /\n\s+at \S.*:\d+:\d+|Traceback \(most recent call last\)|-----BEGIN [A-Z ]+-----|"kty"\s*:/;
-
-/** Refusals that show what only a good token may see, and responses that anybody may store or read. */
-export async function findLeaks(context: CaseContext): Promise<readonly Finding[]> {
-  const { operation } = context;
-  const found: Finding[] = [];
-  const good = operation.method === 'GET' ? await requireGood(context) : context.findings.good;
-  for (const [who, transport] of await weakCredentials(context)) {
-    const exchange = await send(context, transport);
-    const { response } = exchange;
-    if (response.status < 300) continue;
-    const shared = sharedData(context, response);
-    if (shared !== undefined) found.push({ text: `${who}, the refusal contains "${shared}"`, exchange });
-    const [internal] = INTERNALS.exec(response.text) ?? [];
-    if (internal !== undefined) found.push({ text: `${who}, the refusal contains "${internal.trim()}"`, exchange });
-  }
-  if (operation.method !== 'GET' || !good) return found;
-  if (/(?:^|[\s,])public(?:$|[\s,])/.test(good.headers['cache-control'] ?? '')) {
-    found.push(`a response with Cache-Control: ${good.headers['cache-control']} to one caller is stored for all`);
-  }
-  const origin = 'https://elsewhere.example';
-  const { headers } = sufficient(context);
-  const { response } = await send(context, { headers: { ...headers, origin } });
-  const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } = response.headers;
-  if (allowed === origin && credentials === 'true') found.push(`any origin may read it with credentials`);
-  const hidden = membersMarked('writeOnly', context, good.status);
-  const shown = [good.body].flat().flatMap((one) => (isObject(one) ? Object.keys(one) : []));
-  const leaked = hidden.find((name) => shown.includes(name));
-  if (leaked !== undefined) found.push(`the response has "${leaked}", which is writeOnly`);
-  return found;
-}
-
 /** A member that is readOnly must not take a value that a caller sends. */
-export async function findOverwritten(context: CaseContext): Promise<readonly Finding[]> {
+export async function findOverwritten(context: CaseContext): Promise<Found> {
   const { method } = context.operation;
   const prepared = context.prepare();
   const body = attempt((): unknown => JSON.parse(prepared.body ?? ''));
-  if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body)) return [];
-  const names = membersMarked('readOnly', context);
+  const names = isObject(body) ? membersMarked('readOnly', context) : [];
+  if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body) || names.length === 0)
+    return 'its request has no readOnly member';
   return eachOf(names, async (name) => {
     const value = typeof body[name] === 'number' ? 987_654 : 'contract-cases';
     const { response } = await send(context, sufficient(context), (request) => ({

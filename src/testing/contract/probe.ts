@@ -5,11 +5,15 @@ import { send, tokenWith } from './operation';
 import { mediaTypeOf, REFUSALS } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
 import type { Exchange } from './target';
-import type { Variant } from './variants';
+import type { Variant } from './requests';
 
 /** Something that was open, or told too much; with what was sent, where it was one request. */
 export type Finding = string | { readonly text: string; readonly exchange: Exchange } | undefined;
 
+/** What an attack has found, or why it has nothing to try. */
+export type Found = readonly Finding[] | string;
+
+/** One after the other. */
 export async function eachOf<One, Result>(
   all: readonly One[],
   look: (one: One) => Promise<Result>,
@@ -260,13 +264,22 @@ function leavesOf(value: unknown, name = ''): readonly (readonly [name: string, 
   return Object.entries(value).flatMap(([member, inner]) => leavesOf(inner, member));
 }
 
-/** Says whether an operation has changed something meanwhile; `undefined` where that cannot be read by its path. */
-export async function watchEffect({ operation, api }: CaseContext): Promise<(() => Promise<boolean>) | undefined> {
-  const reader = api.contextOf('GET', operation.path);
-  if (['GET', 'HEAD', 'OPTIONS'].includes(operation.method) || reader?.operation.access !== 'token') return undefined;
+/** Watches whether an operation changes what a GET of its path, or of a path above it, returns; a text says why not. */
+export async function watchEffect(
+  context: CaseContext,
+): Promise<string | { readonly name: string; readonly hasChanged: () => Promise<boolean> }> {
+  const { operation, api } = context;
+  if (['GET', 'HEAD', 'OPTIONS'].includes(operation.method)) return 'it changes nothing';
+  const pathOf = (one: CaseContext): string => one.prepare().target.split('?', 1)[0] ?? '';
+  const own = pathOf(context);
+  const [reader] = api.contexts
+    .filter((one) => one.operation.method === 'GET' && one.operation.access === 'token')
+    .filter((one) => own === pathOf(one) || own.startsWith(`${pathOf(one)}/`))
+    .sort((a, b) => pathOf(b).length - pathOf(a).length);
+  if (!reader) return 'no GET of its path or above shows what it changes';
   const read = async (): Promise<ApiResponse> => (await send(reader, sufficient(reader))).response;
   const [first, second] = [await read(), await read()];
-  // What changes by itself says nothing.
-  if (first.status >= 300 || first.text !== second.text) return undefined;
-  return async () => (await read()).text !== second.text;
+  if (first.status >= 300) return `${reader.name} shows nothing`;
+  if (first.text !== second.text) return `${reader.name} changes by itself`;
+  return { name: reader.name, hasChanged: async () => (await read()).text !== second.text };
 }

@@ -29,10 +29,13 @@ export function scopeForms(
     ['another scope in front', claim(scopes.map((scope) => `no-${scope}`).join(' '))],
     ['a negation', claim(scopes.map((scope) => `!${scope}`).join(' '))],
     ['an object', claim(Object.fromEntries(scopes.map((scope) => [scope, true])))],
+    ['a list in a list', claim([scopes])],
     ['true', claim(true)],
     ['a number', claim(1)],
     ['JSON', claim(JSON.stringify(scopes))],
     ['a role', { claims: { role: 'admin', roles: ['admin'], groups: ['admin'], admin: true } }],
+    ['the scope of an actor', { claims: { act: { sub: 'x', scope: all }, may_act: { scope: all } } }],
+    ['a role at another API', { claims: { resource_access: { other: { roles: scopes } } } }],
     ['a requested scope', { claims: { requested_scope: all, scopes_supported: scopes } }],
   ];
 }

@@ -1,18 +1,9 @@
 import { attempt, isObject } from 'tillgate/internal';
-import type { LocatedOperation } from '../openapi/document';
 import { dereference } from '../openapi/document';
+import type { LocatedOperation, Parameter } from '../openapi/document';
+import { base64, together, withCookie, withHeaders, withQuery } from './requests';
+import type { Variant } from './requests';
 import type { ApiRequest } from './responses';
-
-/** Another form of the request of an operation; without a sufficient token it must stay closed. */
-export interface Variant {
-  /** For messages: `with X-Original-URL: /health`. */
-  readonly name: string;
-  readonly change: (request: ApiRequest) => ApiRequest;
-  /** What it puts together: sent one by one where all of them at once are open. */
-  readonly parts?: readonly Variant[];
-  /** Whether another operation, or a page for anybody, may respond to it. */
-  readonly isElsewhere?: boolean | undefined;
-}
 
 /** What the rules are applied to. */
 export interface VariantSubject {
@@ -33,8 +24,6 @@ export interface VariantClass {
   readonly name: string;
   readonly variants: (subject: VariantSubject) => readonly Variant[];
 }
-
-type Put = (request: ApiRequest, name: string, token: string) => ApiRequest;
 
 /** Headers that one request has at most: servers limit their sum. */
 const GROUP = 12;
@@ -138,49 +127,6 @@ const OVERRIDES = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override
 /** Those that change something are another case. */
 const READS = ['HEAD', 'GET', 'OPTIONS', 'QUERY', 'PROPFIND', 'COPY', 'TRACE'];
 
-/** Places for a good token where none belongs (RFC 6750 section 2; RFC 9700 section 4.3.2). */
-const PLACES: readonly (readonly [quick: boolean, what: string, put: Put, names: string])[] = [
-  [
-    true,
-    'the cookie',
-    (request, name, token) =>
-      withHeaders(request, { cookie: [request.headers['cookie'] ?? [], `${name}=${token}`].flat().join('; ') }),
-    'access_token token jwt id_token session auth authorization Authorization bearer',
-  ],
-  [
-    true,
-    'the header',
-    (request, name, token) => withHeaders(request, { [name]: token }),
-    'X-Access-Token X-Auth-Token X-Authorization X-Token X-Jwt X-Jwt-Assertion X-Forwarded-Access-Token',
-  ],
-  [
-    false,
-    'the header, as Bearer,',
-    (request, name, token) => withHeaders(request, { [name]: `Bearer ${token}` }),
-    'X-Authorization X-Forwarded-Authorization X-Original-Authorization Proxy-Authorization',
-  ],
-  [
-    true,
-    'the query',
-    (request, name, token) => withQuery(request, `${name}=${token}`),
-    'token jwt auth bearer auth_token id_token api_key authorization',
-  ],
-  // A gate that knows access_token refuses it.
-  [false, 'the query', (request, name, token) => withQuery(request, `${name}=${token}`), 'access_token[]'],
-];
-
-/** Forms of the Authorization header that are not `Bearer token`. */
-const SCHEMES: readonly (readonly [name: string, valueOf: (token: string) => string])[] = [
-  ...['Token', 'JWT', 'OAuth', 'Bearer:', 'Basic'].map(
-    (scheme) => [`the scheme ${scheme}`, (token: string) => `${scheme} ${token}`] as const,
-  ),
-  ['no scheme', (token) => token],
-  ['Basic credentials', (token) => `Basic ${base64(`x:${token}`)}`],
-  ['a list of schemes', (token) => `Basic eDp5, Bearer ${token}`],
-  ['quotes', (token) => `Bearer "${token}"`],
-  ['a parameter of the scheme', (token) => `Bearer token=${token}`],
-];
-
 /** Attacks by request: each row is a class, and derives its requests from the document. */
 export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   spelling: {
@@ -246,29 +192,6 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   },
 };
 
-/** Requests with a good token where none belongs, except for places and schemes that the document has. */
-export function misplacedTokens(document: object, token: string, isFull: boolean): readonly Variant[] {
-  const { components } = document as { readonly components?: { readonly securitySchemes?: unknown } };
-  const all = isObject(components?.securitySchemes) ? Object.values(components.securitySchemes) : [];
-  const documented = all.flatMap((one) => (isObject(one) ? [String(one['name']).toLowerCase()] : []));
-  const isFree = (name: string): boolean => !documented.some((one) => name.toLowerCase().includes(one));
-  const places = PLACES.filter(([quick]) => quick || isFull).map(([, what, put, names]) => {
-    const toVariant = (name: string): Variant => ({
-      name: `a token in ${what} ${name}`,
-      change: (request) => put(request, name, token),
-    });
-    return together(names.split(' ').filter(isFree).map(toVariant));
-  });
-  const schemes = isFull ? SCHEMES.filter(([name]) => isFree(name)) : [];
-  return [
-    ...places.filter(({ parts }) => parts.length > 0),
-    ...schemes.map(([name, valueOf]) => ({
-      name: `a token in ${name}`,
-      change: (request: ApiRequest) => withHeaders(request, { authorization: valueOf(token) }),
-    })),
-  ];
-}
-
 /** A POST whose body names the method that some frameworks then use. */
 function overriddenInBody(method: string): readonly Variant[] {
   const withMethod = ({ body = '{}' }: ApiRequest): string => {
@@ -293,16 +216,57 @@ function overriddenInBody(method: string): readonly Variant[] {
   ];
 }
 
+/** Names that APIs have for other forms of a response, also where their document does not say so. */
+const USUAL =
+  'fields=* include=* expand=* embed=* limit=1 page=1 format=json view=full debug=true admin=true preview=true public=true all=true callback=f';
+const QUICK_VALUES = 3;
+const FULL_VALUES = 8;
+
+/** Each optional parameter and header with each of its values: one by one, or the first of all of them, the second, the third. */
 function otherValues({ operation: { parameters }, isFull }: VariantSubject): readonly Variant[] {
-  const optional = parameters.filter((one) => one.in === 'query' && !one.required);
-  return (isFull ? optional : optional.slice(0, 2)).flatMap(({ name, schema }) => {
-    const { enum: choices } = (schema ?? {}) as { readonly enum?: readonly unknown[] };
-    const values = choices ?? ['true', '1', '*'];
-    return (isFull ? values.slice(0, 8) : values.slice(0, 1)).map((value) => ({
-      name: `with ${name}=${String(value)}`,
-      change: (request: ApiRequest) => withQuery(request, `${name}=${encodeURIComponent(String(value))}`),
-    }));
-  });
+  const known = parameters.map(({ name }) => name);
+  const values = parameters
+    .filter(
+      ({ in: place, required, name }) => place !== 'path' && !required && !/^(authorization|content-type)$/i.test(name),
+    )
+    .map((one) =>
+      choicesOf(one)
+        .slice(0, isFull ? FULL_VALUES : QUICK_VALUES)
+        .map((value) => withParameter(one, value)),
+    );
+  const usual = USUAL.split(' ').filter((one) => !known.includes(one.split('=', 1)[0] ?? ''));
+  const asked = usual.map((one) => ({
+    name: `with ?${one}`,
+    change: (request: ApiRequest) => withQuery(request, one),
+  }));
+  const prefer = ['return=representation', 'respond-async'].map((one) =>
+    withParameter({ name: 'Prefer', in: 'header' }, one),
+  );
+  const rows = Array.from({ length: QUICK_VALUES }, (_, at) => values.flatMap((all) => all[at] ?? []));
+  const documented = isFull ? values.flat() : rows.filter((row) => row.length > 0).map(together);
+  return [...documented, together([...asked, ...prefer.slice(0, 1)]), ...prefer.slice(1)];
+}
+
+function choicesOf({ schema = {} }: Parameter): readonly unknown[] {
+  const {
+    enum: choices,
+    type,
+    items,
+  } = schema as { enum?: readonly unknown[]; type?: unknown; items?: { enum?: readonly unknown[] } };
+  if (type === 'boolean') return [true, false];
+  return choices ?? items?.enum ?? (/^(integer|number)$/.test(String(type)) ? [1, 0, -1] : ['true', '1', '*']);
+}
+
+function withParameter({ name, in: place }: Parameter, value: unknown): Variant {
+  const text = String(value);
+  const change: Readonly<Record<string, Variant['change']>> = {
+    header: (request) => withHeaders(request, { [name]: text }),
+    cookie: (request) => withCookie(request, name, encodeURIComponent(text)),
+  };
+  return {
+    name: `with ${place === 'query' ? '' : `the ${place} `}${name}=${text}`,
+    change: change[place] ?? ((request) => withQuery(request, `${name}=${encodeURIComponent(text)}`)),
+  };
 }
 
 function otherBodies({ operation: { operation }, document }: VariantSubject): readonly Variant[] {
@@ -340,27 +304,6 @@ function otherTypes({ operation: { operation }, document, isFull }: VariantSubje
 
 function scopesOf({ operation: { security } }: VariantSubject): string {
   return [...new Set(security.flat())].join(' ');
-}
-
-function withHeaders(request: ApiRequest, headers: Readonly<Record<string, string>>): ApiRequest {
-  return { ...request, headers: { ...request.headers, ...headers } };
-}
-
-function withQuery(request: ApiRequest, query: string): ApiRequest {
-  return { ...request, target: `${request.target}${request.target.includes('?') ? '&' : '?'}${query}` };
-}
-
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
-}
-
-/** Several variants in one request, which is open where one of them is. */
-function together(parts: readonly Variant[]) {
-  return {
-    name: parts.map(({ name }) => name).join(', '),
-    change: (request: ApiRequest) => parts.reduce((changed, { change }) => change(changed), request),
-    parts,
-  };
 }
 
 /** Groups of headers with different names. */

@@ -1,0 +1,50 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { contractCases, createTestIssuer } from '../../src/testing';
+import type { CaseClass, ContractCases } from '../../src/testing';
+import { MISTAKES, STOCK_DOCUMENT as openapi, stockApp } from './contract-classes';
+
+const issuer = createTestIssuer();
+
+/** The classes whose cases fail. */
+async function red(cases: ContractCases): Promise<readonly (CaseClass | undefined)[]> {
+  const found = new Set<CaseClass | undefined>();
+  for (const { class: what, run } of cases) await run().catch(() => found.add(what));
+  return [...found].filter((one) => one !== 'document');
+}
+
+async function overHttp(app: ReturnType<typeof stockApp>, classes?: readonly CaseClass[]) {
+  const server = createServer(app);
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const found = await red(contractCases({ url, openapi, issuer, classes, propagationMs: 0 }));
+  await new Promise((resolve) => server.close(resolve).closeAllConnections());
+  return found;
+}
+
+const rows = Object.entries(MISTAKES).flatMap(([what, shapes]) =>
+  Object.values(shapes).map(([name, mistake]) => [what as CaseClass, name, mistake] as const),
+);
+
+describe('a class of cases', () => {
+  it('finds nothing in an app that is right', async () => {
+    expect(await red(contractCases({ app: stockApp(issuer), openapi, issuer }))).toEqual([]);
+    expect(await overHttp(stockApp(issuer))).toEqual([]);
+  });
+
+  it.each(rows)('%s finds an app that %s', async (what, _name, mistake) => {
+    const app = () => stockApp(issuer, mistake);
+    expect(await red(contractCases({ app: app(), openapi, issuer, classes: [what] }))).toContain(what);
+    expect(await overHttp(app(), [what])).toContain(what);
+  });
+
+  it('says why it has nothing to try', async () => {
+    const cases = contractCases({ app: stockApp(issuer), openapi, issuer });
+    await red(cases);
+    expect(cases.report().withoutCase).toEqual([
+      'effect: it changes nothing: GET /levels',
+      'object: no parameter of its path has x-owner: client: GET /levels',
+      'property: its request has no readOnly member: GET /levels',
+    ]);
+  });
+});
