@@ -12,7 +12,7 @@ const MAJORS: Readonly<Record<string, readonly number[]>> = {
 };
 
 /** An optional peer, or why it cannot be used. */
-export type Peer<Module> = { readonly module: Module } | { readonly module?: undefined; readonly problem: string };
+type Peer<Module> = { readonly module: Module } | { readonly module?: undefined; readonly problem: string };
 
 /** Loads an optional peer when it is used. An installed package that is broken throws its own error. */
 export function loadPeer<Module>(name: string, load: (name: string) => unknown): Peer<Module> {

@@ -19,7 +19,7 @@ export function startTiming(): Timing | undefined {
 }
 
 /** What was decided, without the facts of the request, which cost as much as the rest and are often not needed. */
-export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' | 'auth'>;
+type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' | 'auth'>;
 
 /**
  * Takes every decision of a gate and of its guards: the log, `onDecision` and the channel are given one record, so that they

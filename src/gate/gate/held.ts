@@ -8,7 +8,7 @@ import type { GateSettings } from './read-options';
 import type { GateVerifier } from './verifier';
 
 /** Why something that was held has to end: why a request would be refused, or that the gate was closed. */
-export type HoldEnd = Reason | 'gate_closed';
+type HoldEnd = Reason | 'gate_closed';
 
 /** Something that stays open longer than a request, with the caller that it was opened for. */
 interface Held {
@@ -17,8 +17,8 @@ interface Held {
   readonly isClosed: (() => boolean) | undefined;
 }
 
-/** Time in which each of them is checked once, some at each tick. */
-const ROUND_MS = 1_000;
+/** Each part is checked once a second, and one part at a time. */
+const PARTS = 10;
 const TICK_MS = 100;
 
 /**
@@ -33,10 +33,10 @@ export class HeldCallers {
   readonly #clients = new Map<string, Set<Held>>();
   /** Clients whose floor has risen since the last turn. */
   readonly #due = new Set<string>();
-  #size = 0;
-  #round: Iterator<Held, undefined> | undefined;
-  /** How many a tick of this round looks at. */
-  #part = 0;
+  readonly #parts = Array.from({ length: PARTS }, () => new Set<Held>());
+  /** How many were ever held, and how many ticks have passed: which part is next. */
+  #added = 0;
+  #ticks = 0;
   #timer: Timer | undefined;
   #soon: Timer | undefined;
   #closed = false;
@@ -70,14 +70,9 @@ export class HeldCallers {
     const client = clientOf(auth);
     const ofClient = this.#clients.get(client) ?? new Set();
     this.#clients.set(client, ofClient.add(held));
-    this.#size++;
+    this.#parts[this.#added++ % PARTS]?.add(held);
     this.#watch();
     return () => void this.#release(held);
-  }
-
-  /** Number of what is held. */
-  get size(): number {
-    return this.#size;
   }
 
   /** Ends everything: nothing could end it later. */
@@ -85,37 +80,21 @@ export class HeldCallers {
     this.#closed = true;
     this.#timer?.cancel();
     this.#soon?.cancel();
-    for (const held of this.#all()) this.#end(held, 'gate_closed');
+    for (const part of this.#parts) for (const held of part) this.#end(held, 'gate_closed');
   }
 
   #watch(): void {
     if (!this.#closed) this.#timer ??= this.#settings.schedule(() => this.#tick(), TICK_MS);
   }
 
-  *#all(): Generator<Held, undefined> {
-    for (const ofClient of this.#clients.values()) yield* ofClient;
-    return undefined;
-  }
-
   #tick(): void {
     this.#timer = undefined;
-    if (!this.#round) [this.#round, this.#part] = [this.#all(), 0];
-    // One more, because the end of a round takes a step too. Entries that end during a round do not slow down the rest.
-    this.#part = Math.max(this.#part, Math.ceil((this.#size * TICK_MS) / ROUND_MS) + 1);
-    for (let left = this.#part; left > 0; left--) {
-      const held = this.#round.next().value;
-      if (!held) {
-        this.#round = undefined;
-        break;
-      }
-      this.#check(held);
-    }
-    if (this.#size > 0) this.#watch();
-    else this.#round = undefined;
+    for (const held of this.#parts[this.#ticks++ % PARTS] ?? []) this.#check(held);
+    if (this.#clients.size > 0) this.#watch();
   }
 
   #onFloor(issuer: string, clientId: string): void {
-    const client = this.#size > 0 ? clientOf({ issuer, clientId }) : '';
+    const client = this.#clients.size > 0 ? clientOf({ issuer, clientId }) : '';
     if (!this.#clients.has(client)) return;
     this.#due.add(client);
     // In the next turn: a floor may rise while a request of the client is decided.
@@ -168,7 +147,7 @@ export class HeldCallers {
     const client = clientOf(held.auth);
     const ofClient = this.#clients.get(client);
     if (!ofClient?.delete(held)) return false;
-    this.#size--;
+    for (const part of this.#parts) part.delete(held);
     if (ofClient.size === 0) this.#clients.delete(client);
     return true;
   }

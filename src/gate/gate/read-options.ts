@@ -26,7 +26,7 @@ const METADATA = /\/\.well-known\/(?:openid-configuration|oauth-authorization-se
  * A URL without a query and a fragment (RFC 8414 section 2): its metadata would be that of another issuer. It is in every
  * log line, also where nothing is fetched from it.
  */
-export const ISSUER_URL = option('a non-empty string', (given, at) => {
+const ISSUER_URL = option('a non-empty string', (given, at) => {
   if (typeof given !== 'string' || given === '') return undefined;
   if (parseUrl(given) && hasUserInfo(given)) refuseOption(at, 'a URL without user name and password', given);
   if (/^https?:[^?#]*[?#]/i.test(given)) refuseOption(at, 'a URL without a query and a fragment', given);
@@ -34,7 +34,7 @@ export const ISSUER_URL = option('a non-empty string', (given, at) => {
   return given;
 });
 
-export const KEY_SET = option('a JSON Web Key Set', (given) => {
+const KEY_SET = option('a JSON Web Key Set', (given) => {
   return typeof given === 'object' && given !== null ? (given as Jwks) : undefined;
 });
 
@@ -285,7 +285,7 @@ function wrong(what: string): TypeError {
  * Makes the check of URLs that keys and floors come from: TLS, or loopback (RFC 8725 section 3.10, RFC 8414
  * section 2). It throws a TypeError.
  */
-export function urlCheck(factory: string, allowHttp: boolean): (url: string, what: string) => void {
+function urlCheck(factory: string, allowHttp: boolean): (url: string, what: string) => void {
   return function checkUrl(url, what) {
     const at = { factory, name: what };
     if (!isHttpUrl(url)) refuseOption(at, 'an absolute https: URL', url);
