@@ -6,13 +6,14 @@ import { basePathOf, dereference, everyOperation, loadDocument } from '../../../
 import type { LocatedOperation } from '../../../src/testing/openapi/document';
 import { documentApp, VOCABULARIES } from './document-app';
 import type { Fault, Vocabulary } from './document-app';
-import { directoryDocuments, exampleDocuments, hasCorpus, runCases } from './documents';
+import { directoryDocuments, exampleDocuments, hasCorpus, largeDocuments, runCases } from './documents';
 import type { PublicDocument } from './documents';
 
 if (!hasCorpus) console.warn('skipped: the documents of others are not there; npm run corpus');
 const SAMPLE = 100;
-/** Servers of more operations take minutes. */
+/** Servers of more operations take minutes: of a large document some paths are served. */
 const MAX_OPERATIONS = 20;
+const PATHS = 6;
 
 const operationsOf = ({ content }: PublicDocument): readonly LocatedOperation[] => {
   const document = loadDocument(content);
@@ -51,7 +52,7 @@ const guardedOf = (document: PublicDocument): readonly LocatedOperation[] =>
     beforeAll(async () => (remote = await startTestIssuer()));
     afterAll(() => remote.close());
     const documents = hasCorpus
-      ? exampleDocuments().filter((one) => {
+      ? [...exampleDocuments(), ...largeDocuments(PATHS)].filter((one) => {
           const { length } = guardedOf(one);
           return length > 0 && length <= MAX_OPERATIONS;
         })

