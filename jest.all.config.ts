@@ -26,6 +26,8 @@ const config: Config = {
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   // Before Node 24 every suite slows down the promises of those after it in the same process (an AsyncLocalStorage of Jest).
   workerIdleMemoryLimit: '400MB',
+  // A process that has just replaced one ends once it has started, which takes more than the default of 500 ms.
+  workerGracefulExitTimeout: 30_000,
   // A limit for tests that hang: a machine that does other work as well must not fail one.
   testTimeout: 240_000,
 };
