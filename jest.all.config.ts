@@ -8,6 +8,7 @@ const FULL_SIZE = [
   'app/contract/goods',
   'app/contract/sales',
   'gate/generation/memory',
+  'gate/express/report-only-orders',
 ];
 
 /** `npm run test:all`: suites that need child processes, real servers, a browser, a package registry, or globals of their own. */

@@ -225,26 +225,6 @@ describe('init', () => {
     expect(devDependencies).toMatchObject({ ...ours, supertest: ranges.supertest });
   });
 
-  it('has the same project without types, which packing makes', async () => {
-    const { dataDir, run } = scene();
-    const [typed, plain] = [join(dataDir, 'typed'), join(dataDir, 'plain')];
-    await run('init', typed);
-    execFileSync(process.execPath, [join(__dirname, '../../scripts/javascript.mjs'), typed, plain]);
-
-    const filesOf = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
-    const expected = filesOf(typed).filter((name) => name !== 'tsconfig.json');
-    expect(filesOf(plain)).toEqual(expected.map((name) => name.replace(/\.ts$/, '.js')).sort());
-    for (const name of filesOf(plain).filter((file) => file.endsWith('.js'))) {
-      execFileSync(process.execPath, ['--check', join(plain, name)]);
-      expect(readFileSync(join(plain, name), 'utf8')).not.toMatch(
-        /__dirname|import type|@blank|from '\.[^']*(?<!\.js)'/,
-      );
-    }
-    const manifest = readFileSync(join(plain, 'package.json'), 'utf8');
-    expect(JSON.parse(manifest)).toMatchObject({ type: 'module', scripts: { test: 'node --test test/api.test.js' } });
-    expect(manifest).not.toMatch(/typescript|tsx|@types/);
-  }, 120_000);
-
   it('keeps secrets out of git: of the token server, of the command line, of .env', async () => {
     const { dataDir, run } = scene();
     const directory = join(dataDir, 'shop');

@@ -36,3 +36,10 @@ it('revoke --generations publishes to a store that really runs', async () => {
   expect(changes).toEqual([['till-2', expect.any(Number)]]);
   expect(changes[0]?.[1]).toBeGreaterThanOrEqual(before);
 });
+
+it('revoke --generations exits with 1 when the source does not respond, and shows no password', async () => {
+  const outcome = await cli.run('revoke', 'till-2', '--generations', 'redis://till:hunter2@127.0.0.1:1');
+  expect(outcome.exitCode).toBe(1);
+  expect(outcome.stderr).toContain('the generation source did not respond');
+  expect(outcome.stdout + outcome.stderr).not.toContain('hunter2');
+});
