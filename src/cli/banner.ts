@@ -109,12 +109,8 @@ function goOn({ base_url, scopes }: DevReport, programName: string, samples: Sam
       ? []
       : [[`${programName} call POST ${denied} --as kiosk --data '{}'`, '403: it only reads']]),
   ];
-  const tokens = [
-    [`${programName} token pos-terminal`, 'a token'],
-    [`${programName} token pos-terminal --expired`, 'a bad one, for a 401'],
-  ];
   const rows = [
-    ...(base_url === undefined ? tokens : calls),
+    ...(base_url === undefined ? [[`${programName} token pos-terminal`, 'a token']] : calls),
     [`${programName} clients add till-9 --scope "${scopes?.[0] ?? 'orders:read'}"`, 'registers a client'],
     [`${programName} clients describe pos-terminal "Till 2"`, 'discards its tokens'],
     [`${programName} --help`, 'all commands'],

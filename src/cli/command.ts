@@ -60,7 +60,6 @@ export interface CommandOptions {
   readonly client?: string;
   readonly port?: string;
   readonly authPort?: string;
-  readonly typescript?: true;
   readonly javascript?: true;
   readonly verbose?: true;
   readonly header?: readonly string[];
@@ -116,38 +115,18 @@ export function paint(color: Parameters<typeof styleText>[0], text: string, sink
   return hasColor(sink, env) ? styleText(color, text, { validateStream: false }) : text;
 }
 
-/** What a line of a result says first about it: the words that get a color. */
-const VERDICTS = [
-  [
-    'green',
-    /^(?:ok(?= {2})|accepted(?=:)|2\d\d(?= [A-Z])|\d+ routes .*agree with)|(?<=^[a-z][\w ]* {2})passed(?= {2}|$)/,
-  ],
-  [
-    'red',
-    /^(?:failed(?= {2})|red(?= )|refused(?= with)|[45]\d\d(?= [A-Z])|[A-Z]+ \/\S*(?=: ))|(?<=^[a-z][\w ]* {2})failed(?= {2})/,
-  ],
-  ['yellow', /^(?:what to do|missing scopes|notice)(?=:)|\((?:no guard|no gate|cannot be read)\)/],
-] as const;
-
-/** Prints the result of a command: as one JSON document, or as text for people, its verdicts in color. */
+/** Prints the result of a command: as one JSON document, or as text for people. */
 export function print({ io, json }: CommandContext, document: unknown, text: string): void {
-  if (json) return write(io.stdout, JSON.stringify(document, undefined, 2));
-  write(io.stdout, text, (line) =>
-    VERDICTS.reduce(
-      (colored, [color, words]) => colored.replace(words, (word) => paint(color, word, io.stdout, io.env)),
-      line,
-    ),
-  );
+  write(io.stdout, json ? JSON.stringify(document, undefined, 2) : text);
 }
 
 /**
  * Writes a line or several. Some of it comes from others (client ids, Descriptions, claims, response bodies), so that
- * what could move the cursor or reorder the line is escaped; in JSON the escape means the same character. `decorate`
- * gets each escaped line.
+ * what could move the cursor or reorder the line is escaped; in JSON the escape means the same character.
  */
-export function write(sink: Sink, text: string, decorate = (line: string) => line): void {
+export function write(sink: Sink, text: string): void {
   // Not by an expression for whole lines: one of 16 MiB exceeds the stack of V8's expressions.
-  const lines = text.split('\n').map((line) => decorate(line.split('\t').map(escapeUnsafe).join('\t')));
+  const lines = text.split('\n').map((line) => line.split('\t').map(escapeUnsafe).join('\t'));
   sink.write(`${lines.join('\n')}\n`);
 }
 

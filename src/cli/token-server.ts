@@ -65,7 +65,7 @@ export async function startTokenServer(
       maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
     });
     const { generations } = auth;
-    const devConsole = adminToken === undefined ? openConsole(settings, auth, generations, scopes, api) : undefined;
+    const devConsole = adminToken === undefined ? openConsole(settings, auth, logger, scopes, api) : undefined;
     const close = await listen(devConsole?.serve(auth.handler) ?? auth.handler, { host, port, url });
     return {
       auth,
@@ -110,7 +110,7 @@ async function listen(
 function openConsole(
   given: Settings,
   auth: AuthServer,
-  generationSource: GenerationSource,
+  logger: Logger,
   scopes: readonly string[] | undefined,
   api: ApiFacts,
 ): Console {
@@ -124,7 +124,10 @@ function openConsole(
     production,
     scopes,
     clients: () => auth.list(),
-    gate: { ...authenticateOptions(settings), generationSource },
+    gate: { ...authenticateOptions(settings), generationSource: auth.generations },
     advise: (reason, token) => adviceOn(reason, token, settings),
+    onRefusal({ status, method, path, client_id, reason, why }) {
+      logger.info({ client: client_id, reason, detail: why?.fix }, `${status} ${method} ${path}`);
+    },
   });
 }

@@ -18,18 +18,8 @@ export async function token(context: CommandContext, options: CommandOptions, cl
 }
 
 /** Response headers that are shown. */
-const SHOWN = [
-  'www-authenticate',
-  'content-type',
-  'location',
-  'etag',
-  'link',
-  'allow',
-  'retry-after',
-  'ratelimit',
-  'x-placeholder',
-  'x-request-id',
-];
+const SHOWN =
+  'www-authenticate content-type location etag link allow retry-after ratelimit x-placeholder x-request-id'.split(' ');
 
 /** `tillgate call <method> <path>`: status, main headers and body; fails when the API refuses. */
 export async function call(

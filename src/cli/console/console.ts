@@ -27,6 +27,8 @@ export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'adv
   ) => Promise<{ readonly status: number; readonly text: string }>;
   /** Options of the gate that the token inspector asks: those of the API. */
   readonly gate: AuthenticateOptions;
+  /** Gets each request that the gate of the API has refused. */
+  readonly onRefusal?: (entry: LoggedRequest) => void;
   /** Requests that are kept. Default 500. */
   readonly capacity?: number;
   /** Whether this is production, where the console refuses to start. Default: whether `NODE_ENV` is `production`. */
@@ -78,6 +80,7 @@ export function createConsole(options: ConsoleOptions): Console {
       publish('clients', {});
     }
     publish('request', summaryOf(entry));
+    if (entry.why?.fix !== undefined) options.onRefusal?.(entry);
   }
 
   function publish(event: string, data: object): void {

@@ -106,6 +106,10 @@ function fixOf(
   client: ConsoleClient | undefined,
   facts: Facts,
 ): string {
+  const { iss, aud } = attempt(() => parseToken(raw).claims) ?? {};
+  if (OF_ANOTHER_ISSUER.has(reason) && iss === facts.issuer && aud === facts.audience) {
+    return `The token is good, and the app has options for another issuer. Leave issuer, audience and keys out of authenticate(): then TILLGATE_AUTH_URL=${iss} and TILLGATE_AUDIENCE=${aud} count, which tillgate dev has set.`;
+  }
   if (reason === 'insufficient_scope' && client) {
     const registered = client.scope.split(' ');
     const lacking = required.filter((scope) => !registered.includes(scope));
@@ -118,6 +122,9 @@ function fixOf(
   }
   return (raw === '' ? undefined : facts.advise(reason, raw)) ?? REASONS[reason].caller;
 }
+
+/** How an app refuses a good token of this token server where its options name another one. */
+const OF_ANOTHER_ISSUER: ReadonlySet<Reason> = new Set<Reason>(['wrong_issuer', 'wrong_audience', 'keys_unavailable']);
 
 /** What was compared, where the reason alone does not say it. */
 function comparisonOf(
