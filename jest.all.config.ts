@@ -19,6 +19,7 @@ const config: Config = {
   // Projects that install the package run their tests themselves.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/package/consumers/'],
   testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],
+  testSequencer: '<rootDir>/test/all/setup/longest-first.cjs',
   transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
   // One room imports another by its name: it gets the sources.
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },
