@@ -14,7 +14,7 @@ describe('wrong options', () => {
   const make = (options: unknown): unknown => authenticate(options as AuthenticateOptions);
   const OPAQUE = { url: 'https://login.test/introspect', clientId: 'api', clientSecret: 'secret' };
   const ALGORITHMS = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519';
-  const PRESETS = 'rfc9068, identityserver, keycloak, auth0, okta, entra, cognito, hydra, openiddict, ping';
+  const PRESETS = PRESET_NAMES.join(', ');
   const onlyTls = 'must be https: (http: is accepted on loopback only, or with allowHttp: true), got';
   const AUD = 'the aud of your API: a non-empty string, or an array of them';
   const CLAIM = 'the name of a claim, or false to switch the check off';
