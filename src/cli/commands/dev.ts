@@ -55,7 +55,8 @@ async function serveTokens(
   const scopes = clientScopes(options, document);
   const routes = document ? protectedRoutes(document) : [];
   const location = locate(settings);
-  const docsUrl = `${settings.baseUrl.replace(/\/$/, '')}/docs/`;
+  // The page of the scaffold, which has a document.
+  const docsUrl = document && `${settings.baseUrl.replace(/\/$/, '')}/docs/`;
   const api: ApiFacts = { routes, docsUrl, command: `${location} ${io.programName}`, call: callerOf(io, settings) };
   const tokens = await startTokenServer(settings, openLog(io, options, settings), scopes, api);
   try {

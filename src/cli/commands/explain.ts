@@ -10,7 +10,7 @@ import {
   scopeAdvice,
 } from 'tillgate/internal';
 import { authenticate, explain, REASONS } from 'tillgate';
-import type { Explanation, Gate, Logger, Reason } from 'tillgate';
+import type { Explanation, Gate, Reason } from 'tillgate';
 import { wordAdvice } from '../advice';
 import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
@@ -73,19 +73,17 @@ function asText(result: Explanation & ReturnType<typeof details>): string {
   return [table(rows), ...lines.map(escapeUnsafe)].join('\n');
 }
 
-export const SILENT: Logger = { info() {}, warn() {}, error() {} };
-
 /** Opens the gate that the API would have, for some work. It logs nothing: its state is what the work reads. */
 export async function withGate<Result>(
   { fetch }: CliIo,
   settings: Settings,
   work: (gate: Gate) => Promise<Result>,
 ): Promise<Result> {
-  const dependencies = { fetch, logger: SILENT };
-  const generationSource = authorizedGenerations(settings, dependencies);
+  const generationSource = authorizedGenerations(settings, { fetch });
   const gate = authenticate({
     ...authenticateOptions(settings),
-    ...dependencies,
+    fetch,
+    logger: false,
     ...(generationSource && { generationSource }),
   });
   try {

@@ -107,7 +107,7 @@ export function createConsole(options: ConsoleOptions): Console {
 
   async function inspect(token: string): Promise<object> {
     // Opened late: most consoles are never asked.
-    gate ??= authenticate({ ...options.gate, onDecision: undefined, logger: SILENT });
+    gate ??= authenticate({ ...options.gate, onDecision: undefined, logger: false });
     await gate.ready();
     const explanation = await explain(token, { gate });
     const scopes = explanation.auth?.scopes ?? [];
@@ -155,8 +155,6 @@ export function createConsole(options: ConsoleOptions): Console {
     },
   };
 }
-
-const SILENT = { info() {}, warn() {}, error() {} };
 
 function isEnough(scopes: readonly string[], requires: Route['requires']): boolean {
   return requires.some((set) => set.every((scope) => scopes.includes(scope)));
