@@ -23,7 +23,7 @@ import type { GateRequest, Middleware, Next, RequestState } from './request-stat
 import { handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { scopesOfRoute } from './scope-guard';
 import { ignoringSocketErrors } from './socket-errors';
-import { trialLog } from './trial-log';
+import { trialLog } from './refusal-log';
 import { enforceGuards, warnUnguarded } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */

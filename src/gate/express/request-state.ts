@@ -8,7 +8,7 @@ import type { Auth } from '../gate/options';
 import type { HeldCallers } from '../gate/held';
 import type { GateSettings } from '../gate/read-options';
 import type { Caller } from '../token/fair-queue';
-import type { TrialLog } from './trial-log';
+import type { TrialLog } from './refusal-log';
 
 interface WithAuth {
   /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
