@@ -1,7 +1,7 @@
 /**
  * How long a change takes to be in force, as a Markdown table. `npm run bench:generations`:
  *
- * `[--changes 1000] [--servers 8] [--engines redis,postgres,http]`: from a change to the last of 8 processes that refuses the
+ * `[--changes 1000] [--servers 8] [--engines redis,postgres,http]`: from a change being sent to the last of 8 processes that refuses the
  * old token, next to a bare publish / subscribe of the same engine.
  */
 import { parseArgs } from 'node:util';

@@ -13,8 +13,8 @@ export interface PropagationOptions {
 }
 
 /**
- * How long a change takes to reach every resource server: from the moment at which its append (or the response of the token
- * server) resolved until the last process refuses the old token. Each change is followed by a bare message through the
+ * How long a change takes to reach every resource server: from the moment at which it is sent to the log (or the token
+ * server) until the last process refuses the old token. Each change is followed by a bare message through the
  * same server to the same processes.
  */
 export async function propagationTable({ engines, changes, servers }: PropagationOptions): Promise<string> {
@@ -25,7 +25,7 @@ export async function propagationTable({ engines, changes, servers }: Propagatio
     await engine.stop();
   }
   const head = ['source', 'changes', 'p50', 'p99', 'max', 'bare p50', 'bare p99', 'ratio p50', 'ratio p99'];
-  return `${servers} processes, ms from the append resolved to the last of them refusing\n\n${table(head, rows)}`;
+  return `${servers} processes, ms from a change being sent to the last of them refusing\n\n${table(head, rows)}`;
 }
 
 async function measure(engine: Engine, changes: number, servers: number): Promise<(string | number)[]> {
@@ -38,8 +38,9 @@ async function measure(engine: Engine, changes: number, servers: number): Promis
   const bare: number[] = [];
   for (const [index, clientId] of clientIds.entries()) {
     await fleet.accept(index, issuer.token({ clientId, generation }));
+    const startedMs = preciseNow();
     await engine.change(clientId);
-    latencies.push(await since(preciseNow(), fleet.refused(index)));
+    latencies.push(await since(startedMs, fleet.refused(index)));
     bare.push(await bareMessage(engine, fleet, index));
   }
   fleet.stop();

@@ -66,11 +66,7 @@ export function redisFromUrl(url: string, dependencies: SourceDependencies): Gen
   return openLog({ key: place || undefined, mark, clock, schedule, logger }, () => connectToRedis(url, purpose));
 }
 
-function openLog(
-  options: Omit<RedisGenerationsOptions, 'client'>,
-  connect: () => RedisConnection,
-  random = Math.random,
-): GenerationLog {
+function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () => RedisConnection): GenerationLog {
   const given = readOptions('redisGenerations', options, REDIS_OPTIONS, { alsoKnown: ['client'] });
   const { key, timeoutMs, mark, clock, schedule, logger } = given;
   const connection = connect();
@@ -100,9 +96,7 @@ function openLog(
 
   const readers = readersOf(schedule, ({ pause }) => {
     warnOfEviction().catch(() => undefined);
-    // Of this reader alone, because it blocks.
-    const session = redisSession(connection.duplicate(), limits);
-    return redisReader({ session, key, markKey: mark ? markKey : undefined, pause, random });
+    return redisReader(redisSession(connection.duplicate(), limits), key, mark ? markKey : undefined, pause);
   });
 
   return {
@@ -141,20 +135,14 @@ function markKeyOf(key: string): string {
 }
 
 /** Reads the stream from its oldest entry on. */
-function redisReader({
-  session,
-  key,
-  markKey,
-  pause,
-  random,
-}: {
-  readonly session: ReturnType<typeof redisSession>;
-  readonly key: string;
+function redisReader(
+  /** Of this reader alone, because it blocks. */
+  session: ReturnType<typeof redisSession>,
+  key: string,
   /** Absent where no publisher keeps a mark. */
-  readonly markKey: string | undefined;
-  readonly pause: Wait['pause'];
-  readonly random: () => number;
-}): LogReader {
+  markKey: string | undefined,
+  pause: Wait['pause'],
+): LogReader {
   let position = START;
   /** The mark when the log was last read from its start: positions belong to its epoch. */
   let first: Mark | undefined;
@@ -183,7 +171,7 @@ function redisReader({
       let blockMs = waitMs;
       if (isComplete && (found?.mark.epoch !== first?.epoch || (found?.mark.unit ?? 0) < (first?.unit ?? 0))) {
         // Another epoch, for every process in the same second: they start again at different times.
-        if (waitMs > 0) await pause(random() * waitMs);
+        if (waitMs > 0) await pause(Math.random() * waitMs);
         startAgain();
         found = await readMark();
         blockMs = 0;

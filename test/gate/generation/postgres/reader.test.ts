@@ -54,6 +54,32 @@ describe('a reader', () => {
     await expect(read(2)).rejects.toThrow(message);
   });
 
+  it('reads a new epoch at another time than others, whatever notifications come with it', async () => {
+    let epoch = 'one';
+    const mark = () => ({ epoch, unit: 1, completeMs: 5, keptMs: 6 });
+    const { source, pool, time } = fakeSource({ json_build_object: () => found({ mark: mark() }) });
+    const readers = Array.from({ length: 200 }, () => source.reader());
+    for (const reader of readers) await reader.next(0);
+    epoch = 'two';
+    for (const client of pool.clients) client.emit('notification');
+    await Promise.all(readers.map((reader) => reader.next(5_000)));
+    let before = readsOf(pool);
+    expect(before).toBe(400);
+    const reading = Promise.all(readers.map((reader) => reader.next(5_000)));
+    await settle();
+    for (const client of pool.clients) client.emit('notification');
+    const perSecond: number[] = [];
+    for (let second = 0; second < 5; second++) {
+      await time.advance(1_000);
+      perSecond.push(readsOf(pool) - before);
+      before = readsOf(pool);
+    }
+    await reading;
+    expect(before).toBe(600);
+    // 40 in each, more or less; fewer than 10 or more than 100 do not come about by chance.
+    for (const count of perSecond) expect([count >= 10, count <= 100]).toEqual([true, true]);
+  });
+
   it('waits for a notification or its time, then reads once', async () => {
     const { source, pool, time } = fakeSource();
     const reader = source.reader();

@@ -111,6 +111,26 @@ describe('a reader of redisGenerations', () => {
     expect([redis.take(), read]).toEqual(['HMGET XREAD', ['pos', 'kiosk']]);
   });
 
+  it('starts again at another time than others when a new epoch begins for all of them', async () => {
+    const { redis, source, time } = open();
+    redis.change('pos', 1);
+    redis.mark('one', 1);
+    const readers = Array.from({ length: 200 }, () => source.reader());
+    for (const reader of readers) await readToEnd(reader);
+    redis.mark('two', 1);
+    redis.take();
+    const reading = Promise.all(readers.map((reader) => reader.next(5_000)));
+    const perSecond: number[] = [];
+    for (let second = 0; second < 5; second++) {
+      await time.advance(1_000);
+      perSecond.push(redis.take().match(/XREAD/g)?.length ?? 0);
+    }
+    expect((await reading).map(({ changes }) => changes)).toEqual(readers.map(() => [['pos', 1]]));
+    expect(perSecond.reduce((sum, count) => sum + count, 0)).toBe(200);
+    // 40 in each, more or less; fewer than 10 or more than 100 do not come about by chance.
+    for (const count of perSecond) expect([count >= 10, count <= 100]).toEqual([true, true]);
+  });
+
   it('finishes its pass when the epoch changes meanwhile, and then does another one', async () => {
     const { redis, source } = open();
     fill(redis);
