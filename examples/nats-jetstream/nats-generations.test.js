@@ -31,7 +31,13 @@ async function create() {
   const name = `generations-${++streams}`;
   const source = natsGenerations({ servers, name });
   const other = () => Promise.resolve(natsGenerations({ servers, name }));
-  return { source, another: other, wipe: () => removeStream(name), close: () => source.close() };
+  return { source, another: other, wipe: () => removeStream(name), stall, close: () => source.close() };
+}
+
+/** The server gets no time of the machine. */
+function stall() {
+  server.kill('SIGSTOP');
+  return Promise.resolve(() => Promise.resolve(server.kill('SIGCONT')));
 }
 
 async function removeStream(name) {

@@ -14,6 +14,8 @@ export interface GenerationSourceFixture {
   wipe?(): Promise<void>;
   /** Remembers the state of the log; the returned function puts it back, as a restore or a lagging copy does. */
   snapshot?(): Promise<() => Promise<void>>;
+  /** Keeps the engine from responding, as one that hangs or a lost route does, until the returned function is called. */
+  stall?(): Promise<() => Promise<void>>;
   /** Closes the source and removes its log. */
   close(): Promise<void>;
 }
@@ -116,4 +118,22 @@ export function inTime<Value>(work: Promise<Value>, timeoutMs: number, failure: 
     const timer = setTimeout(() => reject(late), timeoutMs);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
+}
+
+/** Appends after a fault, one by one: fewer than a reader has read, as many, and more. */
+export async function readsWhatFollows(
+  { append, open }: SourceContext,
+  fault: (reader: LogReader) => Promise<unknown>,
+): Promise<void> {
+  const reader = open();
+  await readToEnd(reader);
+  await fault(reader);
+  const known = new Set<string>();
+  for (let n = 0; n < 7; n++) {
+    await retried(() => append([`after-${n}`, TIME]));
+    await retried(async () => {
+      for (const [clientId] of (await readToEnd(reader)).changes) known.add(clientId);
+      ok(known.has(`after-${n}`), `the change after-${n} was not read`);
+    });
+  }
 }

@@ -12,7 +12,7 @@ import type { Engine } from './engines';
 
 /*
  * What happens at the edges: entries whose time has not come, clocks that go wrong and come right again, positions, and changes from
- * outside of the publisher's record. Each test is a row of docs/generations-operators.md.
+ * outside of the publisher's record. Each number is a scenario of the table in docs/generations-operators.md.
  */
 const KEY = 'tillgate:generations';
 const TABLE = 'tillgate_generations';
@@ -68,8 +68,8 @@ describe.each(['redis', 'postgres'] as const)('at the edges of %s', (name) => {
     return Promise.resolve(run);
   }
 
-  async function open(timeoutMs = 2_000): Promise<Source> {
-    const url = engine.url(engine.port);
+  async function open(at = engine, timeoutMs = 2_000): Promise<Source> {
+    const url = at.url(at.port);
     const one =
       name === 'redis'
         ? await openRedis(byIoredis(), url, { timeoutMs })
@@ -78,8 +78,8 @@ describe.each(['redis', 'postgres'] as const)('at the edges of %s', (name) => {
     return one.source;
   }
 
-  async function publish(options: Parameters<typeof startAuthorizationServer>[1] = {}) {
-    const shop = startAuthorizationServer(await open(), { timeoutMs: 1_000, ...options });
+  async function publish(options: Parameters<typeof startAuthorizationServer>[1] = {}, at = engine) {
+    const shop = startAuthorizationServer(await open(at), { timeoutMs: 1_000, ...options });
     opened.add(() => shop.publisher.close());
     return shop;
   }
@@ -311,4 +311,50 @@ describe.each(['redis', 'postgres'] as const)('at the edges of %s', (name) => {
     expect(most).toBeLessThanOrEqual(3);
     expect(await coldVerdict((shop.record.get('pos') as number) - 1)).toBe('superseded');
   });
+
+  it('12: two publishers keep one log: each says so, and no change is lost when one of them is stopped', async () => {
+    const shop = await publish();
+    const record = shop.record as Map<string, number>;
+    const second = await publish({ record });
+    const isNoticed = ({ publisher }: typeof shop): boolean =>
+      /two publishers/.test(publisher.status().lastError ?? '');
+    await eventually('one of them finds the mark of the other', () => isNoticed(shop) || isNoticed(second));
+    for (let n = 0; n < 3; n++) {
+      await shop.change('pos');
+      await second.change('pos');
+    }
+    second.publisher.close();
+    await eventually('the log is complete', () => shop.publisher.status().state === 'current');
+    expect(await coldVerdict((record.get('pos') as number) - 1)).toBe('superseded');
+  });
+
+  it('13: the log keeps changes for a shorter time than a process needs them: it refuses, and says what to raise', async () => {
+    const shop = await publish({ maxTokenAgeSeconds: 60 });
+    await shop.change('pos');
+    const api = await processOn();
+    await eventually('it says so', () =>
+      /raise maxTokenAgeSeconds of the publisher/.test(api.status().lastError ?? ''),
+    );
+    expect(verdict(api, 'pos', shop.record.get('pos') as number)).toBe('generations_unavailable');
+  });
+
+  it.each(['is gone', 'writes to another primary'])(
+    '14: the publisher %s: after maxSilenceMs processes refuse',
+    async (what) => {
+      const shop = await publish();
+      await shop.change('pos');
+      const generation = shop.record.get('pos') as number;
+      const api = await processOn({ maxSilenceMs: 3_000 });
+      await api.ready();
+      shop.publisher.close();
+      if (what === 'writes to another primary') {
+        const other = (await ENGINES[name]?.()) as Engine;
+        opened.add(() => other.stop());
+        const elsewhere = await publish({ record: shop.record as Map<string, number> }, other);
+        expect(await elsewhere.change('pos')).toBe(true);
+      }
+      await eventually('it refuses', () => verdict(api, 'pos', generation) === 'generations_unavailable', 10_000);
+      expect(await coldVerdict(generation, { maxSilenceMs: 3_000 })).toBe('generations_unavailable');
+    },
+  );
 });

@@ -134,6 +134,9 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'burst of requests': { concerns: 'nothing', run: ({ burst }) => burst() },
 };
 
+/** Names of the faults. */
+export const FAULTS = Object.keys(KINDS);
+
 /** Draws faults in a random order, each kind once before any comes again. */
 export function drawFaults(stand: Stand, burst: () => Promise<void>, random: Random): () => Fault {
   const possible = Object.entries(KINDS).filter(([, { isPossible }]) => isPossible?.(stand) ?? true);

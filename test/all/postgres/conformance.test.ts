@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { generationSourceCases } from '../../../src/testing/source-cases/source-cases';
 import type { GenerationSourceFixture } from '../../../src/testing/source-cases/harness';
 import { anyPostgres } from '../support/postgres-server';
+import { stalled, startTcpProxy } from '../support/tcp-proxy';
 import { openSource, quietPool } from './fixtures';
 import type { OpenSource } from './fixtures';
 
@@ -27,7 +28,10 @@ async function create(): Promise<GenerationSourceFixture> {
   const schema = `Tillgate_${process.pid}_${++fixtures}`;
   const table = `"${schema}"."Log"`;
   await admin.query(`CREATE SCHEMA "${schema}"`);
-  const config = { connectionString: url, application_name: schema, connectionTimeoutMillis: 10_000 };
+  const wired = new URL(url);
+  const wire = await startTcpProxy(Number(wired.port));
+  wired.port = String(wire.port);
+  const config = { connectionString: wired.href, application_name: schema, connectionTimeoutMillis: 10_000 };
   const open = (): OpenSource => openSource(config, { table: `${schema}.Log`, timeoutMs: 10_000 });
   const own = open();
   const opened = [own];
@@ -52,8 +56,10 @@ async function create(): Promise<GenerationSourceFixture> {
           SELECT setval('"${schema}"."Log_position"', ${rows[0]?.last})`);
       };
     },
+    stall: () => stalled(wire),
     async close() {
       await Promise.all(opened.map((one) => one.close()));
+      await wire.close();
       await admin.query(`DROP SCHEMA "${schema}" CASCADE`);
     },
   };

@@ -4,13 +4,20 @@ import type { GenerationSourceFixture } from '../../../src/testing/source-cases/
 import { startRedisCluster } from '../support/redis-cluster';
 import type { RedisCluster } from '../support/redis-cluster';
 import { anyRedis } from '../support/redis-server';
+import { stalled, startTcpProxy } from '../support/tcp-proxy';
+import type { TcpProxy } from '../support/tcp-proxy';
 import { byIoredis, byIoredisCluster, byNodeRedis, byNodeRedisCluster, openSource, snapshotOf } from './fixtures';
 import type { Connect, OpenSource } from './fixtures';
 
 let fixtures = 0;
 
 /** A key for every case, so that a server that was given is left as it was. */
-async function create(connect: Connect, admins: readonly Redis[], url: string): Promise<GenerationSourceFixture> {
+async function create(
+  connect: Connect,
+  admins: readonly Redis[],
+  url: string,
+  wire?: TcpProxy,
+): Promise<GenerationSourceFixture> {
   const key = `tillgate:case:${process.pid}:${++fixtures}`;
   const opened: OpenSource[] = [];
   async function open() {
@@ -49,8 +56,10 @@ async function create(connect: Connect, admins: readonly Redis[], url: string): 
       const server = await admin();
       return snapshotOf(server, key);
     },
+    ...(wire && { stall: () => stalled(wire) }),
     async close() {
       for (const each of opened) await each.close();
+      await wire?.close();
       await (await admin()).del(key, `{${key}}:mark`);
     },
   };
@@ -79,7 +88,14 @@ describe('redisGenerations with a real server', () => {
     ['node-redis (RESP3)', byNodeRedis(3), 2_500],
     ['node-redis (RESP2)', byNodeRedis(2), 2_500],
   ])('by %s', (_, connect, changes) => {
-    const cases = generationSourceCases({ create: () => create(connect, [admin], url), changes, timeoutMs: 10_000 });
+    /** Through a wire, which a case can freeze. */
+    async function createBehindWire(): Promise<GenerationSourceFixture> {
+      const wired = new URL(url);
+      const wire = await startTcpProxy(Number(wired.port));
+      wired.port = String(wire.port);
+      return create(connect, [admin], wired.href, wire);
+    }
+    const cases = generationSourceCases({ create: createBehindWire, changes, timeoutMs: 10_000 });
     it.each(cases)('$name', ({ run }) => run());
   });
 });

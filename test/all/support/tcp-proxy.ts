@@ -98,3 +98,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     },
   };
 }
+
+/** Keeps a server from responding until the returned function is called; connections from before stay half open. */
+export function stalled(wire: Pick<TcpProxy, 'freeze' | 'thaw'>): Promise<() => Promise<void>> {
+  wire.freeze();
+  return Promise.resolve(() => Promise.resolve(wire.thaw()));
+}

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FAULTS } from '../../all/chaos/faults';
+
+const ROOT = join(__dirname, '../../..');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+/** The rows of the table of faults: the fault, and the scenarios that it names. */
+const rows = read('docs/generations-operators.md')
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .map((line) => line.split('|').map((cell) => cell.trim()))
+  .filter(([, fault = '']) => fault !== 'fault' && !fault.startsWith('---'))
+  .map(([, fault, , , , scenarios = '']) => ({
+    fault,
+    scenarios: [...scenarios.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+  }));
+
+const edges = [...read('test/all/chaos/edges.test.ts').matchAll(/^ *(?:it\(|it\.each.*\($)?\s*'(\d+): /gm)].map(
+  ([, number]) => `edge ${number}`,
+);
+
+describe('the table of faults for operators', () => {
+  it('has rows, and the harness has its edges', () => {
+    expect([rows.length >= 20, edges.length >= 14]).toEqual([true, true]);
+  });
+
+  it.each(rows)('$fault: each scenario is one of the harness', ({ scenarios }) => {
+    expect(scenarios).not.toEqual([]);
+    for (const name of scenarios) expect([...edges, ...FAULTS]).toContain(name);
+  });
+
+  it.each([...new Set([...edges, ...FAULTS])].filter((name) => name !== 'burst of requests'))(
+    'the scenario "%s" belongs to a row',
+    (name) => {
+      expect(rows.flatMap(({ scenarios }) => scenarios)).toContain(name);
+    },
+  );
+});
