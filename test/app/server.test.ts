@@ -45,6 +45,15 @@ function heldHandler(): { handler: RequestListener; arrived: Promise<void>; resp
   };
 }
 
+/** A deadline for draining that is longer than a test may take: what waits for it fails. */
+const NEVER_MS = 600_000;
+const LONGER_THAN_GRACE_MS = 150;
+
+/** Then timers run before sockets are read, as on a busy machine. */
+function blockThread(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
 describe('startServer', () => {
   it('listens on a free port, and returns its URL', async () => {
     const server = await start((_req, res) => res.end('hello'));
@@ -55,15 +64,12 @@ describe('startServer', () => {
   });
 
   it('closes immediately when all connections are idle', async () => {
-    const server = await start((_req, res) => res.end('hello'));
+    const server = await start((_req, res) => res.end('hello'), NEVER_MS);
     const sockets = await Promise.all([1, 2, 3].map(() => idleConnection(server.port)));
     const closed = Promise.all(sockets.map((socket) => once(socket, 'close')));
 
-    const startedMs = performance.now();
     await server.close();
     await closed;
-
-    expect(performance.now() - startedMs).toBeLessThan(500);
   });
 
   it('lets a request in progress finish and tells its connection to close', async () => {
@@ -88,44 +94,37 @@ describe('startServer', () => {
     const server = await start((_req, res) => {
       res.write('first');
       end = () => res.end('last');
-    });
+    }, NEVER_MS);
     const agent = new Agent({ keepAlive: true });
     const response = await new Promise<IncomingMessage>((resolve) => get(server.url, { agent }, resolve));
 
-    const startedMs = performance.now();
     const closed = server.close();
     end();
 
     expect(await bodyOf(response)).toBe('firstlast');
     await closed;
-    expect(performance.now() - startedMs).toBeLessThan(500);
     agent.destroy();
   });
 
   it('resets no connection that the operating system has accepted', async () => {
     const server = await start((_req, res) => res.end('hello'));
-    const sent: Promise<string>[] = [];
-    const send = (): Promise<string> =>
+    const outcomeOf = (): Promise<string> =>
       new Promise((resolve) => {
         const req = get({ host: HOST, port: server.port, agent: false }, (res) =>
-          resolve(String(res.resume().statusCode)),
+          res.resume().once('end', () => resolve(String(res.statusCode))),
         );
         req.on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)));
       });
-    // One connection a turn, from before the end of the grace until after it.
-    let isOpen = true;
-    const sending = (async () => {
-      while (isOpen && sent.length < 1_500) {
-        sent.push(send());
-        await new Promise(setImmediate);
-      }
-    })();
-    await server.close();
-    isOpen = false;
-    await sending;
-    const outcomes = new Set(await Promise.all(sent));
-    outcomes.delete('ECONNREFUSED');
-    expect([...outcomes]).toEqual(['200']);
+    // Without an open connection there is no grace.
+    await idleConnection(server.port);
+    const closed = server.close();
+    for (let grace = 1; grace <= 3; grace++) {
+      const outcomes = Array.from({ length: 20 }, outcomeOf);
+      await new Promise(setImmediate);
+      blockThread(LONGER_THAN_GRACE_MS);
+      expect(await Promise.all(outcomes)).toEqual(outcomes.map(() => '200'));
+    }
+    await closed;
   });
 
   it('cuts what is still open at the deadline', async () => {
