@@ -51,6 +51,7 @@ it('a scope that was not declared does not compile, in any form', () => {
     const { requireScope, scopes } = defineScopes(['orders:read', 'orders:write']);
     requireScope('orders:read', 'orders:write');
     requireScope(['orders:read']);
+    requireScope(...scopes);
     requireScope({ anyOf: ['orders:write'] });
     type Scope = (typeof scopes)[number];
     const map: Record<string, Scope[]> = { till: ['orders:read'] };
@@ -58,8 +59,20 @@ it('a scope that was not declared does not compile, in any form', () => {
     requireScope('orders:read', 'ordrs:read');
     requireScope(['ordrs:read']);
     requireScope({ anyOf: ['ordrs:read'] });
-    requireScope();
     const wrong: Scope = 'ordrs:read';`);
-  expect(errors).toHaveLength(6);
+  expect(errors).toHaveLength(5);
   expect(errors.filter((error) => error.includes('"ordrs:read"'))).toHaveLength(5);
+});
+
+it('requireScope() takes a list of scopes as it is and spread', () => {
+  const errors = errorsOf(`import { requireScope } from '../../../src/gate/index';
+    declare const some: readonly string[];
+    declare const more: string[];
+    requireScope(some);
+    requireScope(...some);
+    requireScope(more);
+    requireScope(...more);
+    requireScope({ anyOf: some });
+    requireScope(17);`);
+  expect(errors).toHaveLength(1);
 });
