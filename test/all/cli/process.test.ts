@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LIMITS } from '../../../src/app/server';
 import { COMPILED } from '../support/compiled';
 
 const [MAIN, APP] = [join(COMPILED, 'src/cli/main.js'), join(COMPILED, 'src/app/main.js')];
@@ -49,7 +50,7 @@ describe('the program', () => {
     expect(child.stderr().match(/TILLGATE_\w+:/g)).toEqual(['TILLGATE_ISUER:', 'TILLGATE_PORT:', 'TILLGATE_AUTH_URL:']);
   }, 20_000);
 
-  it('starts both servers, and stops within a second on SIGTERM although a connection is idle', async () => {
+  it('starts both servers, and stops on SIGTERM long before it cuts connections, although one is idle', async () => {
     const child = start([MAIN, 'dev', '--json', '--', process.execPath, APP], {
       TILLGATE_PORT: '0',
       TILLGATE_AUTH_PORT: '0',
@@ -68,7 +69,7 @@ describe('the program', () => {
     const [exitCode] = (await once(child.process, 'close')) as [number];
 
     expect({ status, exitCode }).toEqual({ status: 401, exitCode: 0 });
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(performance.now() - startedMs).toBeLessThan(LIMITS.drainDeadlineMs);
     expect(JSON.parse(child.stderr().split('\n')[1] ?? '')).toMatchObject({ status: 401, reason: 'missing_token' });
     agent.destroy();
   }, 20_000);

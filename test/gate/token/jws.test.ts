@@ -50,7 +50,7 @@ describe('bearerToken: requests as other frameworks than node:http might hand th
   });
 
   it('does not take a minute for a hostile header', () => {
-    const started = performance.now();
+    const before = process.cpuUsage();
     for (const hostile of [
       `Bearer ${'='.repeat(60_000)}x`,
       `${'a '.repeat(30_000)}`,
@@ -59,7 +59,7 @@ describe('bearerToken: requests as other frameworks than node:http might hand th
     ]) {
       reasonOf(() => bearerToken(header(hostile)));
     }
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
   });
 });
 
