@@ -1,6 +1,5 @@
 import type { AuthServer, ClientWithSecret } from './auth-server';
 import { allOperations } from '@tillgate/testing/internal';
-import type { ContractDocument } from '@tillgate/testing/internal';
 import type { Settings } from 'tillgate/env';
 import type { ApiFacts } from './token-server';
 import type { Samples } from './banner';
@@ -42,7 +41,7 @@ export async function registerDemoClients(
 }
 
 /** The operations of a document that need a token. */
-export function protectedRoutes(document: ContractDocument): ApiFacts['routes'] {
+export function protectedRoutes(document: Parameters<typeof allOperations>[0]): ApiFacts['routes'] {
   return allOperations(document)
     .filter(({ access }) => access === 'token')
     .map(({ method, path, security }) => ({ method, path, requires: security }));

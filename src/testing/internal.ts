@@ -9,10 +9,8 @@ export { CASE_CLASSES } from './contract/options';
 export type { CaseFailure } from './contract/operation';
 // tillgate contract reads its options from a file.
 export { parseYaml } from './openapi/document';
-// The scaffold makes routers for every operation.
+// tillgate dev calls an operation that its example client may call.
 export { allOperations } from './openapi/document';
-// The type of an OpenAPI document.
-export type { ContractDocument } from './openapi/document';
 // tillgate dev takes scopes from any document.
 export { loadDocument } from './openapi/document';
 // The scopes of a document.

@@ -10,7 +10,6 @@ import { ConfigurationError } from 'tillgate';
 import { readSettings } from 'tillgate/env';
 import type { Environment, Settings } from 'tillgate/env';
 import { loadDocument, scopesOf } from '@tillgate/testing/internal';
-import type { ContractDocument } from '@tillgate/testing/internal';
 import { isScopeToken } from '../auth-server/options';
 import { banner } from '../banner';
 import { CliError, EXIT, print } from '../command';
@@ -174,7 +173,7 @@ async function freePort(): Promise<number> {
 }
 
 /** The OpenAPI document of the API: that of `--openapi`, else openapi.yaml in the current directory, if it is there. */
-function documentOf({ openapi, scopes }: CommandOptions, cwd: string): ContractDocument | undefined {
+function documentOf({ openapi, scopes }: CommandOptions, cwd: string): ReturnType<typeof loadDocument> | undefined {
   if (scopes !== undefined && openapi !== undefined)
     throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
   const file = resolve(cwd, openapi ?? 'openapi.yaml');
@@ -189,7 +188,7 @@ function documentOf({ openapi, scopes }: CommandOptions, cwd: string): ContractD
  */
 function clientScopes(
   { scopes: text, openapi }: CommandOptions,
-  document: ContractDocument | undefined,
+  document: ReturnType<typeof loadDocument> | undefined,
 ): readonly string[] | undefined {
   if (text !== undefined) return readScopes(text);
   const scopes = document ? scopesOf(document) : [];

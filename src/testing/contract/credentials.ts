@@ -71,6 +71,11 @@ const CLAIMS: readonly (readonly [
   codes: readonly Reason[],
   claims: (good: GoodClaims) => Readonly<Record<string, unknown>>,
 ])[] = [
+  ['a token of an issuer whose name begins like its own', WRONG_ISSUER, ({ iss }) => ({ iss: `${iss}.x` })],
+  ['a token of an issuer with a path', WRONG_ISSUER, ({ iss }) => ({ iss: `${iss}/other` })],
+  ['a token of an issuer whose name its own begins with', WRONG_ISSUER, ({ iss }) => ({ iss: iss.slice(0, -1) })],
+  ['a token for an audience that begins like its own', WRONG_AUDIENCE, ({ aud }) => ({ aud: `${aud}.x` })],
+  ['a token for an audience that its own begins with', WRONG_AUDIENCE, ({ aud }) => ({ aud: aud.slice(0, -1) })],
   ['a token without an issuer', WRONG_ISSUER, () => ({ iss: undefined })],
   ['a token with an empty issuer', WRONG_ISSUER, () => ({ iss: '' })],
   ['a token with a list of issuers', WRONG_ISSUER, ({ iss }) => ({ iss: [iss] })],
@@ -126,19 +131,6 @@ export const ATTACKS: readonly Attack[] = [
     on: 'Tillgate',
     supersedes: true,
   },
-  badToken('a token of an issuer whose name begins like its own', ['wrong_issuer'], ({ iss }) => ({
-    issuer: `${iss}.x`,
-  })),
-  badToken('a token of an issuer with a path', ['wrong_issuer'], ({ iss }) => ({ issuer: `${iss}/other` })),
-  badToken('a token of an issuer whose name its own begins with', ['wrong_issuer'], ({ iss }) => ({
-    issuer: iss.slice(0, -1),
-  })),
-  badToken('a token for an audience that begins like its own', ['wrong_audience'], ({ aud }) => ({
-    audience: `${aud}.x`,
-  })),
-  badToken('a token for an audience that its own begins with', ['wrong_audience'], ({ aud }) => ({
-    audience: aud.slice(0, -1),
-  })),
   ...CLAIMS.map(([what, codes, claims]) => badToken(what, codes, (good) => ({ claims: claims(good) }))),
   badToken('a token that is not valid yet', ['not_yet_valid'], () => ({ notYetValid: true })),
   {
