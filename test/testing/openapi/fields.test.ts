@@ -60,9 +60,12 @@ function partOf(part: Part, source: object): string {
     if (!first) return 'no operation';
     if (part === 'leaks') return membersMarked('writeOnly', { api: { document }, operation: first } as never, 200);
     if (part === 'request') return prepareRequest(document, first, {});
-    const { statuses, compare } = documentedResponses(document, base)(first);
+    const documented = documentedResponses(document, base)(first);
     const headers = { 'content-type': 'application/json' };
-    return [statuses, BODIES.map((body) => compare({ status: 200, headers, text: '', body, localPort: undefined }))];
+    return [
+      documented.statuses,
+      BODIES.map((body) => documented.compare({ status: 200, headers, text: '', body, localPort: undefined })),
+    ];
   };
   try {
     return JSON.stringify(made()) ?? 'nothing';
