@@ -100,14 +100,14 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
   const { fetch, difference } = watchClock(io.fetch);
   const server = { ...io, fetch };
   const { finding: metadata, jwksUri } = await metadataFinding(server, settings);
-  if (!metadata.ok) return [metadata];
+  if (metadata?.ok === false) return [metadata];
   return withGate(server, settings, async (gate) => {
     const issuer = await settled(gate);
     return [
-      metadata,
+      ...(metadata ? [metadata] : []),
       ...presetFindings(settings, jwksUri, token),
       ...clockFindings(difference(), settings),
-      ...(issuer ? [keysFinding(issuer, settings, jwksUri), generationsFinding(issuer, settings)] : []),
+      ...(issuer ? [keysFinding(issuer, settings, jwksUri), ...generationsFindings(issuer, settings)] : []),
       ...(opaque ? [await introspectionFinding(gate, opaque)] : []),
       ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
     ];
@@ -170,12 +170,10 @@ function presetFindings(
   return [passed('preset', `${preset}, and ${issuer} looks like ${recognized.preset}: ${advice}`)];
 }
 
-/** Whether the metadata can be used, and where it says that the keys are. */
-async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding: Finding; jwksUri?: string }> {
+/** Whether the metadata can be used, and where it says that the keys are. It is not read where the key set has a URL of its own. */
+async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding?: Finding; jwksUri?: string }> {
   const { issuer = '', authUrl = issuer, jwksUri } = settings;
-  if (jwksUri !== undefined) {
-    return { finding: passed('issuer', `${issuer}, keys from ${jwksUri} without discovery`), jwksUri };
-  }
+  if (jwksUri !== undefined) return { jwksUri };
   try {
     const found = await discoverEndpoint('jwks_uri', documentOf(io, settings));
     const detail = `metadata at ${authUrl} names ${issuer} and the key set ${found}`;
@@ -202,25 +200,26 @@ function keysFinding({ keys }: Issuer, { authUrl, jwksUri }: Settings, discovere
   return failed('keys', keys.lastError ?? keys.state, fix);
 }
 
-function generationsFinding({ generations }: Issuer, settings: Settings): Finding {
-  if (generations === undefined) return passed('generations', 'the check is off: tokens live until they expire');
-  if (generations.source === 'fresh') return passed('generations', `${generations.floors} floors read`);
+/** None where there is nothing to read: the check is off, or generations are learned from tokens only. */
+function generationsFindings({ generations }: Issuer, settings: Settings): readonly Finding[] {
+  if (generations === undefined) return [];
+  if (generations.source === 'fresh') return [passed('generations', `${generations.floors} floors read`)];
   if (generations.source === 'none') return withoutSource(settings);
   const fix = 'check TILLGATE_GENERATIONS, and TILLGATE_ADMIN_TOKEN where the token server asks for one';
   const detail = generations.lastError ?? `${loggableUrl(settings.generationSource ?? '')} is ${generations.source}`;
-  return failed('generations', detail, fix);
+  return [failed('generations', detail, fix)];
 }
 
-function withoutSource({ generationClaim, preset }: Settings): Finding {
+function withoutSource({ generationClaim, preset }: Settings): readonly Finding[] {
   if (generationClaim === 'iat') {
     const detail =
       'TILLGATE_GENERATION_CLAIM=iat compares with floors of a source, and there is none: nothing is checked';
-    return failed('generations', detail, 'set TILLGATE_GENERATIONS, or TILLGATE_GENERATION_CLAIM=off to say so');
+    return [failed('generations', detail, 'set TILLGATE_GENERATIONS, or TILLGATE_GENERATION_CLAIM=off to say so')];
   }
   if (generationClaim === undefined && PRESETS[preset].generationClaim === 'iat') {
-    return passed('generations', 'no source (TILLGATE_GENERATIONS): tokens are accepted until they expire');
+    return [passed('generations', 'no source (TILLGATE_GENERATIONS): tokens are accepted until they expire')];
   }
-  return passed('generations', 'no source: learned from tokens only');
+  return [];
 }
 
 /** State of the issuer once it is ready or has failed for the first time. */

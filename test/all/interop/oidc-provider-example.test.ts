@@ -60,7 +60,7 @@ it.each(['', '/opaque'])(
     expect(accessToken.split('.')).toHaveLength(path === '' ? 3 : 1);
     const lines = await check(accessToken);
     expect(lines.filter((line) => line.startsWith('failed'))).toEqual([]);
-    expect(lines).toContain(`ok      introspection: ${issuer}/token/introspection accepts the client orders-api`);
+    expect(lines).toContain('ok      introspection: the endpoint accepts the client orders-api');
     expect(lines).toContainEqual(
       expect.stringMatching(
         /token: accepted: client till-9 \(client_id\), scopes orders:read \(scope\), generation \d{13} /,
