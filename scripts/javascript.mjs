@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { format } from 'prettier';
 import ts from 'typescript';
 
-const NEEDS_TYPESCRIPT = /^(@types\/.*|tsx|typescript)$/;
+const NEEDS_TYPESCRIPT = /^(@types\/.*|ts-jest|tsx|typescript)$/;
 
 export async function toJavaScript(from, to) {
   rmSync(to, { recursive: true, force: true });
@@ -34,7 +34,7 @@ async function withoutTypes(text) {
   return format(code, { parser: 'babel', singleQuote: true, printWidth: 120 });
 }
 
-function manifestOf({ devDependencies, scripts, ...members }) {
+function manifestOf({ devDependencies, jest, scripts, ...members }) {
   const kept = Object.entries(devDependencies).filter(([name]) => !NEEDS_TYPESCRIPT.test(name));
   const manifest = {
     ...members,
@@ -43,8 +43,10 @@ function manifestOf({ devDependencies, scripts, ...members }) {
       dev: 'tillgate dev -- node --watch src/app/main.js',
       'token-server': scripts['token-server'],
       start: 'node --env-file=.env src/app/main.js',
-      test: 'node --test test/api.test.js',
+      // Jest needs it for ECMAScript modules.
+      test: 'node --experimental-vm-modules node_modules/jest/bin/jest.js',
     },
+    jest: { ...jest, preset: undefined, transform: {}, testMatch: ['<rootDir>/test/**/*.test.js'] },
     devDependencies: Object.fromEntries(kept),
   };
   return `${JSON.stringify(manifest, undefined, 2)}\n`;

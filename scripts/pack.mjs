@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ROOMS } from './build.mjs';
 import { toJavaScript } from './javascript.mjs';
+import { copyTemplate } from './template.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? '.packages');
@@ -43,14 +44,6 @@ async function pack(room) {
   const [{ filename }] = Object.values(JSON.parse(execFileSync('npm', options, { cwd: stage, encoding: 'utf8' })));
   rmSync(stage, { recursive: true });
   return join(out, filename);
-}
-
-/** What «tillgate init» writes: the scaffold with its contract, and what makes a project of it. */
-function copyTemplate(to) {
-  cpSync(join(ROOT, 'examples/shop'), to, { recursive: true });
-  cpSync(join(ROOT, 'openapi.yaml'), join(to, 'openapi.yaml'));
-  const ofTheRoom = /[\\/]src[\\/]app[\\/](dist|node_modules|package\.json|tsconfig\.build\.json)$/;
-  cpSync(join(ROOT, 'src/app'), join(to, 'src/app'), { recursive: true, filter: (path) => !ofTheRoom.test(path) });
 }
 
 /**

@@ -242,7 +242,12 @@ describe('init', () => {
       'README.md',
       'openapi.yaml',
       'package.json',
-      'test/api.test.ts',
+      'test/app-scene.ts',
+      'test/app.test.ts',
+      'test/contract/contract.test.ts',
+      'test/contract/first-ids.ts',
+      'test/contract/scaffold-cases.ts',
+      'test/server.test.ts',
       'tsconfig.json',
     ]);
   });

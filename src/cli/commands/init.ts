@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -5,21 +6,12 @@ import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { VERSION } from '../version';
 
-/** What is written: the scaffold with its contract, and what makes a project of it. A package has it in one folder. */
-const PACKED = join(__dirname, '../../template');
-const CLONE = join(__dirname, '../../..');
-const PARTS = existsSync(PACKED)
-  ? [[PACKED, '.'] as const]
-  : ([
-      [join(CLONE, 'examples/shop'), '.'],
-      [join(CLONE, 'src/app'), 'src/app'],
-      [join(CLONE, 'openapi.yaml'), 'openapi.yaml'],
-    ] as const);
+/** What is written; a clone has a script that puts it together. */
+const TEMPLATE = join(__dirname, '../../template');
+const SCRIPT = join(__dirname, '../../../scripts/template.mjs');
 /** The same without types, which packing makes. */
 const JAVASCRIPT = join(__dirname, '../../template-javascript');
 const OURS = /^(@tillgate\/.*|tillgate)$/;
-/** Of the scaffold's room, what no project needs. */
-const OF_THE_ROOM = /[\\/]src[\\/]app[\\/](dist|node_modules|package\.json|tsconfig\.build\.json)$/;
 /** `.tillgate` holds client secrets and a private key. npm leaves files of this name out of a package. */
 const GITIGNORE = 'node_modules/\nbuild/\n.env\n.tillgate/\ncredentials.json\n';
 
@@ -30,9 +22,9 @@ export async function init(context: CommandContext, options: CommandOptions, dir
   if (options.javascript && !existsSync(JAVASCRIPT)) {
     throw new CliError('--javascript: a clone has no such project, the package does: npm run pack', EXIT.usage);
   }
-  for (const [from, to] of options.javascript ? [[JAVASCRIPT, '.'] as const] : PARTS) {
-    await cp(from, join(root, to), { recursive: true, filter: (path) => !OF_THE_ROOM.test(path) });
-  }
+  const template = options.javascript ? JAVASCRIPT : TEMPLATE;
+  if (existsSync(template)) await cp(template, root, { recursive: true });
+  else execFileSync(process.execPath, [SCRIPT, root]);
   await writeFile(join(root, '.gitignore'), GITIGNORE);
   const manifest = await readFile(join(root, 'package.json'), 'utf8');
   await writeFile(join(root, 'package.json'), named(manifest, basename(root)));

@@ -17,6 +17,9 @@ it('init has the same project without types, which packing makes', async () => {
     expect(readFileSync(join(plain, name), 'utf8')).not.toMatch(/__dirname|import type|@blank|from '\.[^']*(?<!\.js)'/);
   }
   const manifest = readFileSync(join(plain, 'package.json'), 'utf8');
-  expect(JSON.parse(manifest)).toMatchObject({ type: 'module', scripts: { test: 'node --test test/api.test.js' } });
-  expect(manifest).not.toMatch(/typescript|tsx|@types/);
+  expect(JSON.parse(manifest)).toMatchObject({
+    ...{ type: 'module', jest: { transform: {} } },
+    scripts: { test: 'node --experimental-vm-modules node_modules/jest/bin/jest.js' },
+  });
+  expect(manifest).not.toMatch(/typescript|ts-jest|tsx|@types/);
 });

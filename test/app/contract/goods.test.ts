@@ -1,3 +1,3 @@
-import { testScaffold } from './scaffold-cases';
+import { testHalf } from './halves';
 
-testScaffold('goods');
+testHalf('goods');

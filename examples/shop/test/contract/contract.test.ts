@@ -1,0 +1,3 @@
+import { testScaffold } from './scaffold-cases';
+
+testScaffold('quick');
