@@ -44,4 +44,4 @@ it('kill -9 at any moment loses no change that a response has confirmed', async 
       expect((await server.token({ ...client!, published: true, client_secret: secret })).status).toBe(200);
     }
   }
-}, 30_000);
+});

@@ -38,7 +38,7 @@ describe('a process with a gate in it', () => {
     const { code, output } = await run(script);
     expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/^fresh 1$/m) });
     await server.stop();
-  }, 30_000);
+  });
 
   it('does not load jwks-rsa and jose when keys are given', async () => {
     const script = `
@@ -47,5 +47,5 @@ describe('a process with a gate in it', () => {
       console.log(Object.keys(require.cache).filter((path) => /node_modules.(jwks-rsa|jose)/.test(path)).length);
     `;
     expect(await run(script)).toEqual({ code: 0, output: '0\n' });
-  }, 30_000);
+  });
 });

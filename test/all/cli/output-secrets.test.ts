@@ -23,7 +23,7 @@ beforeAll(async () => {
     TILLGATE_ADMIN_TOKEN: ADMIN_TOKEN,
     TILLGATE_LOG_LEVEL: 'trace',
   });
-}, 30_000);
+});
 afterAll(async () => {
   await tillgate?.stop();
   rmSync(dataDir, { recursive: true, force: true });
@@ -117,4 +117,4 @@ it('writes no secret, token or Authorization value to stdout and stderr, except 
   // The payload and the signature of a token are searched separately, so that a part of a token counts too.
   const pieces = [...secrets].flatMap((secret) => [secret, ...secret.split('.').slice(1)]);
   expect(pieces.filter((piece) => said.includes(piece))).toEqual([]);
-}, 30_000);
+});

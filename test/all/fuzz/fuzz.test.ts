@@ -10,18 +10,14 @@ const SEED = 20_270_115;
 
 describe('fuzzed input', () => {
   // A crash fails the test too: Jest reports an uncaught exception or an unhandled rejection as an error of the test.
-  it.each(Object.entries(TARGETS))(
-    '%s: no 5xx, no crash, no 2xx without a good token',
-    async (_name, open) => {
-      const tally = await fuzz(open, RUNS, SEED);
-      await settle();
-      expect(tally).toMatchObject({ inputs: RUNS, failed: 0 });
-      // Most inputs are bad. Some are good, so refusals are not due to a broken target.
-      expect(tally.ok).toBeGreaterThan(0);
-      expect(tally.refused + tally.unavailable).toBeGreaterThan(tally.ok);
-    },
-    60_000,
-  );
+  it.each(Object.entries(TARGETS))('%s: no 5xx, no crash, no 2xx without a good token', async (_name, open) => {
+    const tally = await fuzz(open, RUNS, SEED);
+    await settle();
+    expect(tally).toMatchObject({ inputs: RUNS, failed: 0 });
+    // Most inputs are bad. Some are good, so refusals are not due to a broken target.
+    expect(tally.ok).toBeGreaterThan(0);
+    expect(tally.refused + tally.unavailable).toBeGreaterThan(tally.ok);
+  });
 });
 
 describe('npm run fuzz', () => {
@@ -43,5 +39,5 @@ describe('npm run fuzz', () => {
       encoding: 'utf8',
     });
     expect(JSON.parse(printed)).toEqual([10, 'rejected', 'thrown']);
-  }, 30_000);
+  });
 });
