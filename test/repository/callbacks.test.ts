@@ -28,9 +28,8 @@ const RECOGNIZED: Readonly<Record<string, readonly string[]>> = {
   'core/callbacks.ts': [],
   'core/options.ts': [],
   'express/guard.ts': ['test'],
-  'express/scope-guard.ts': [],
   // Its listeners are our own; a callback of `res.write()` is called as Node calls it.
-  'express/socket-errors.ts': [],
+  'express/authenticate.ts': [],
   'express/unguarded.ts': [],
   'gate/held.ts': ['end'],
   'gate/read-options.ts': [],

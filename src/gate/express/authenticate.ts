@@ -15,14 +15,13 @@ import { resourceMetadataUrl } from './metadata';
 import { ConfigurationAdvisor } from './advisor';
 import { decisionOf } from './decision';
 import type { Accepted } from './decision';
+import { scopesOfRoute } from './guard';
 import { decisionRecorder, startTiming } from './recorder';
 import type { Timing } from './recorder';
 import { letTryGate } from './report-only';
 import { addressOf, asNodeRequest, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
-import { scopesOfRoute } from './scope-guard';
-import { ignoringSocketErrors } from './socket-errors';
 import { trialLog } from './refusal-log';
 import { enforceGuards, warnUnguarded } from './unguarded';
 
@@ -261,4 +260,40 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
 /** RFC 9449 section 8: the client uses it in its next proof. */
 function setNonce(res: ServerResponse, nonce: string | undefined): void {
   if (nonce !== undefined && !res.headersSent) res.setHeader('DPoP-Nonce', nonce);
+}
+
+/** What is used of the socket of a request; a fake request has none. */
+interface Emitter {
+  on(event: 'error', listener: () => void): unknown;
+  off(event: 'error', listener: () => void): unknown;
+}
+
+/** Number of undecided requests by their socket: pipelined ones share it, and one listener is enough for all. */
+const undecided = new WeakMap<Emitter, number>();
+const ignore = (): void => undefined;
+
+/**
+ * Runs `decide` with a listener for errors of the socket: Node takes its own off before the event `upgrade`, and a client that
+ * resets the connection would end the process. The listener is off when the result settles, so that none is left on a connection
+ * that is kept alive: the caller adds its own before it awaits anything else.
+ */
+async function ignoringSocketErrors<Value>(req: GateRequest, decide: () => Promise<Value>): Promise<Value> {
+  const socket = socketOf(req);
+  if (!socket) return decide();
+  const others = undecided.get(socket) ?? 0;
+  undecided.set(socket, others + 1);
+  if (others === 0) socket.on('error', ignore);
+  try {
+    return await decide();
+  } finally {
+    const left = (undecided.get(socket) as number) - 1;
+    undecided.set(socket, left);
+    if (left === 0) socket.off('error', ignore);
+  }
+}
+
+/** The socket that nothing else may listen to. A request of HTTP/2 shares its own with others, and Node listens to that. */
+function socketOf({ httpVersionMajor, socket }: GateRequest): Emitter | undefined {
+  const isEmitter = typeof socket?.on === 'function' && typeof socket.off === 'function';
+  return isEmitter && httpVersionMajor !== 2 ? socket : undefined;
 }
