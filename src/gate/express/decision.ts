@@ -7,6 +7,7 @@ import type { Auth } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
 import { bearerToken } from '../token/bearer';
 import type { Caller } from '../token/fair-queue';
+import type { PossessionVerifier } from '../token/possession';
 import type { Timing } from './recorder';
 import type { GateRequest } from './request-state';
 
@@ -52,50 +53,60 @@ export function decisionOf(verifier: GateVerifier): Decide {
     const known = verifier.known(token);
     if (known && !possession) return { auth: known };
     if (timing && !known) timing.cache = 'miss';
-    return decideLater(req, token, known, callerOf(req), isTrial);
+    const caller = callerOf(req);
+    if (possession) return prove(possession, req, token, known ?? verify(token, caller), caller, isTrial);
+    return verify(token, caller).then(accepted);
   };
+}
 
-  /** A known token too needs the proof of this request where it is bound to a key. */
-  async function decideLater(
-    req: GateRequest,
-    token: string,
-    known: Auth | undefined,
-    caller: Caller,
-    isTrial: boolean | undefined,
-  ): Promise<Accepted> {
-    const auth = known ?? (await verify(token, caller));
-    return { auth, nonce: await possession?.verify(req, token, auth, caller, isTrial) };
-  }
+function accepted(auth: Auth): Accepted {
+  return { auth };
+}
+
+/** A known token too needs the proof of this request where it is bound to a key. */
+async function prove(
+  possession: PossessionVerifier,
+  req: GateRequest,
+  token: string,
+  verified: Auth | Promise<Auth>,
+  caller: Caller,
+  isTrial: boolean | undefined,
+): Promise<Accepted> {
+  const auth = await verified;
+  return { auth, nonce: await possession.verify(req, token, auth, caller, isTrial) };
 }
 
 /**
  * Puts passport's bearer strategy before a verification.
  *
  * Passport sees a request with one header and nothing else: so it cannot take a token from query or body, add members
- * to the app's request, or write a response. The strategy is registered by name, because passport shares an instance
- * that is passed directly between all requests, and two that overlap would get each other's result.
+ * to the app's request, or write a response. What it gets for its `user` is the verification under way, so it never waits, and
+ * one request of ours serves all. The strategy is registered by name, because passport changes one that is passed directly.
  */
 function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
   const passport = new Authenticator();
   const strategy = new BearerStrategy(
     { passReqToCallback: true, scope: undefined, realm: 'api' },
-    ({ caller }, token, done) => {
-      verifier.verify(token, caller).then((auth) => done(null, auth), done);
-    },
+    ({ caller }, token, done) => done(null, verifier.verify(token, caller)),
   );
   passport.use(strategy);
-  const run = passport.authenticate<Auth>('bearer', ownMembers(PASSPORT_OPTIONS));
+  const run = passport.authenticate<Promise<Auth>>('bearer', ownMembers(PASSPORT_OPTIONS));
+  const request: BearerRequest<Promise<Auth>> = {
+    headers: { authorization: '' },
+    ...{ body: undefined, query: undefined, auth: undefined, caller: undefined },
+  };
 
   return function verifyByStrategy(token, caller) {
-    return new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${token}` };
-      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined, caller };
-      run(req, NO_RESPONSE, (error) => {
-        if (req.auth && !error) resolve(req.auth);
-        else reject(error ?? NO_TOKEN);
-      });
-    });
+    request.headers.authorization = `Bearer ${token}`;
+    request.caller = caller;
+    request.auth = undefined;
+    run(request, NO_RESPONSE, rethrow);
+    return request.auth ?? Promise.reject(NO_TOKEN);
   };
+}
+
+function rethrow(error: Error | undefined): void {
+  if (error) throw error;
 }
 
 const PASSPORT_OPTIONS = { session: false, assignProperty: 'auth', authInfo: false, failWithError: true } as const;

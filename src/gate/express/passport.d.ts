@@ -4,11 +4,11 @@
  */
 declare module 'passport' {
   interface BearerRequest<User> {
-    readonly headers: { readonly authorization: string };
+    readonly headers: { authorization: string };
     readonly body: undefined;
     readonly query: undefined;
     /** A member of our own. */
-    readonly caller: object | undefined;
+    caller: object | undefined;
     auth: User | undefined;
   }
   interface Options {

@@ -32,14 +32,15 @@ export class JwtVerifier implements Verifier {
     return undefined;
   }
 
-  async verify(raw: string, caller?: Caller): Promise<Auth> {
+  verify(raw: string, caller?: Caller): Promise<Auth> {
     const unverified = parseToken(raw);
     const context = this.#contextFor(unverified);
-    const key = await context.verifier.verifySignature(unverified, caller);
-    const token = new TrustedToken(context, context.policy, unverified.claims, key);
-    // Refused claims are cached too: repeating an expired token costs no signature check each time.
-    this.#cache?.set(unverified, token);
-    return token.accept();
+    return context.verifier.verifySignature(unverified, caller).then((key) => {
+      const token = new TrustedToken(context, context.policy, unverified.claims, key);
+      // Refused claims are cached too: repeating an expired token costs no signature check each time.
+      this.#cache?.set(unverified, token);
+      return token.accept();
+    });
   }
 
   recheck(auth: Auth): boolean {

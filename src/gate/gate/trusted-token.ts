@@ -16,7 +16,7 @@ export interface Verifier {
    */
   known(token: string): Auth | undefined;
   /**
-   * Verifies a token. Rejects with the AuthError of the first check that fails.
+   * Verifies a token. Throws, or rejects with, the AuthError of the first check that fails.
    *
    * @param caller - takes turns with others where introspection or signatures have to wait
    */
@@ -72,10 +72,10 @@ export class TrustedToken {
     return auth;
   }
 
-  /** Accepts it once the first read of the generations has ended. Rejects with an AuthError. */
-  async accept(): Promise<Auth> {
-    await this.context.generations?.settled();
-    return this.#accept();
+  /** Accepts it once the first read of the generations has ended. Throws, or rejects with, an AuthError. */
+  accept(): Auth | Promise<Auth> {
+    const settled = this.context.generations?.settled();
+    return settled ? settled.then(() => this.#accept()) : this.#accept();
   }
 
   /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */

@@ -3,7 +3,7 @@ import { AuthError } from '../core/errors';
 import { isObject, NO_OPTIONS } from '../core/objects';
 import { describe } from '../core/options';
 import type { Algorithm } from './signature';
-import { parseJsonObject } from './strict-json';
+import { freezeJson, parseJsonObject } from './strict-json';
 import type { JsonObject } from './strict-json';
 
 /** A compact JWS (RFC 7515 section 7.1), taken apart but not verified. */
@@ -128,7 +128,7 @@ const MAX_KEPT_HEADER_LENGTH = 512;
 function parseHeader(part: string): JsonObject {
   const known = headers.get(part, NO_OPTIONS);
   if (known) return known;
-  const header = parsePart(part, 'header');
+  const header = freezeJson(parsePart(part, 'header'));
   // A copy of the text: a piece of the token would keep the whole token in memory.
   if (part.length <= MAX_KEPT_HEADER_LENGTH)
     headers.set(Buffer.from(part, 'latin1').toString('latin1'), header, NO_OPTIONS);
@@ -146,11 +146,20 @@ function parsePart(part: string, name: string): JsonObject {
 }
 
 function decodePart(part: string, name: string): Buffer {
-  const bytes = Buffer.from(part, 'base64url');
-  // Node decodes leniently (padding, `+/`, stray bits, any other character): only what encodes back to the same is
-  // canonical. Two spellings of one token would be two cache keys and two log lines.
-  if (part === '' || bytes.toString('base64url') !== part) throw malformedToken(`the ${name} is not base64url`);
-  return bytes;
+  // Node decodes leniently (padding, `+/`, stray bits, any other character): two spellings of one token would be two cache
+  // keys and two log lines.
+  if (!isBase64Url(part)) throw malformedToken(`the ${name} is not base64url`);
+  return Buffer.from(part, 'base64url');
+}
+
+/** Last characters that leave no stray bits (RFC 4648 section 3.5), by the characters of the last group. */
+const LAST: Readonly<Record<number, string>> = { 2: 'AQgw', 3: 'AEIMQUYcgkosw048' };
+
+/** Whether a text is canonical base64url without padding, of at least one byte. */
+function isBase64Url(text: string): boolean {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return false;
+  const extra = text.length % 4;
+  return extra === 0 || (LAST[extra]?.includes(text.charAt(text.length - 1)) ?? false);
 }
 
 function malformedToken(privateDetail: string): AuthError {

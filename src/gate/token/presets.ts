@@ -80,14 +80,13 @@ export const PRESETS = {
  */
 export function signOfIdToken(claims: JsonObject, { fixedClaims }: Preset): string | undefined {
   // A hash of what was issued with it: only an ID token has one.
-  const hash = ['at_hash', 'c_hash'].find((name) => claims[name] !== undefined);
-  if (hash !== undefined) return hash;
+  const { at_hash: ofToken, c_hash: ofCode, nonce, auth_time: authenticatedAt, scope, scp } = claims;
+  if (ofToken !== undefined) return 'at_hash';
+  if (ofCode !== undefined) return 'c_hash';
+  if (nonce === undefined && authenticatedAt === undefined) return undefined;
+  if (scope !== undefined || scp !== undefined || !isForItsClient(claims)) return undefined;
   if (fixedClaims.some(([name, ...values]) => values.some((value) => claims[name] === value))) return undefined;
-  const ofLogin = ['nonce', 'auth_time'].find((name) => claims[name] !== undefined);
-  const hasScopes = claims['scope'] !== undefined || claims['scp'] !== undefined;
-  return ofLogin !== undefined && !hasScopes && isForItsClient(claims)
-    ? `${ofLogin}, no scopes, and aud is its own client`
-    : undefined;
+  return `${nonce === undefined ? 'auth_time' : 'nonce'}, no scopes, and aud is its own client`;
 }
 
 /** Whether a token is for no API, but for the client that it was issued to. */

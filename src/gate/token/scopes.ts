@@ -3,7 +3,7 @@ import { AuthError } from '../core/errors';
 import { isObject } from '../core/objects';
 import { isList, option, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
-import { parseJson, parseJsonObject } from './strict-json';
+import { freezeJson, parseJson, parseJsonObject } from './strict-json';
 import type { JsonObject } from './strict-json';
 
 /** Where scopes come from, and what the names of the authorization server are called here. */
@@ -117,12 +117,12 @@ const FROM = option('a non-empty array of claims', readFrom, undefined, {
   expected:
     'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
   convert: (text) =>
-    text.startsWith('[') ? parseJson(Buffer.from(text)) : Object.freeze(text.split(/[\s,]+/).filter(Boolean)),
+    text.startsWith('[') ? freezeJson(parseJson(Buffer.from(text))) : Object.freeze(text.split(/[\s,]+/).filter(Boolean)),
 });
 
 const MAP = option('a function, or an object with the scopes of each name', readMap, undefined, {
   expected: 'a JSON object with the scope, or an array of the scopes, that each name grants',
-  convert: (text) => parseJsonObject(Buffer.from(text)),
+  convert: (text) => freezeJson(parseJsonObject(Buffer.from(text))),
 });
 
 /** The option `scopes` of `authenticate()`. */

@@ -5,7 +5,6 @@ import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
 import { promisify } from 'node:util';
 import { AuthError } from '../core/errors';
-import { ownMembers } from '../core/objects';
 import { isList } from '../core/options';
 import { FairQueue } from './fair-queue';
 import type { Caller } from './fair-queue';
@@ -18,6 +17,8 @@ export interface SignedText {
   readonly signature: Buffer;
 }
 
+type VerifyParameters = Pick<VerifyKeyObjectInput, 'padding' | 'saltLength' | 'dsaEncoding'>;
+
 /** How signatures of an algorithm are made; names as OpenSSL has them. */
 interface Scheme {
   readonly keyType: 'rsa' | 'ec' | 'ed25519';
@@ -27,7 +28,7 @@ interface Scheme {
   readonly curve: string | undefined;
   /** Length of a signature in bytes; of RSA that of the modulus. */
   readonly bytes: number | undefined;
-  readonly parameters: object;
+  readonly parameters: VerifyParameters;
 }
 
 /** RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5). */
@@ -60,7 +61,7 @@ export type Algorithm = keyof typeof SCHEMES;
 /** All of them. */
 export const ALGORITHMS = Object.keys(SCHEMES) as readonly Algorithm[];
 
-function rsa(hash: string, parameters = {}): Scheme {
+function rsa(hash: string, parameters: VerifyParameters = {}): Scheme {
   return { keyType: 'rsa', hash, curve: undefined, bytes: undefined, parameters };
 }
 
@@ -132,12 +133,28 @@ export async function verifySignatureInPool(token: SignedText, key: KeyObject, a
 
 const verifyInPool = promisify(verify) as (...given: VerifyArguments) => Promise<boolean>;
 
-type VerifyArguments = [hash: string | null, data: Buffer, key: VerifyKeyObjectInput, signature: Buffer];
+type VerifyArguments = [hash: string | null, data: Buffer, key: VerifyInput, signature: Buffer];
 
 function argumentsOf({ signingInput, signature }: SignedText, key: KeyObject, algorithm: Algorithm): VerifyArguments {
   const { hash, parameters } = SCHEMES[algorithm];
-  return [hash, Buffer.from(signingInput, 'latin1'), ownMembers({ key, ...parameters }), signature];
+  return [hash, Buffer.from(signingInput, 'latin1'), new VerifyInput(key, parameters), signature];
 }
+
+/** Options of `crypto.verify()`, which reads inherited ones too: a polluted prototype adds none. */
+class VerifyInput {
+  readonly key: KeyObject;
+  readonly padding: VerifyParameters['padding'];
+  readonly saltLength: VerifyParameters['saltLength'];
+  readonly dsaEncoding: VerifyParameters['dsaEncoding'];
+
+  constructor(key: KeyObject, { padding, saltLength, dsaEncoding }: VerifyParameters) {
+    this.key = key;
+    this.padding = padding;
+    this.saltLength = saltLength;
+    this.dsaEncoding = dsaEncoding;
+  }
+}
+Object.setPrototypeOf(VerifyInput.prototype, null);
 
 /**
  * Whether a signature is as long as the modulus of an RSA key (RFC 8017 section 8.1.2, step 1). OpenSSL checks it for
@@ -179,11 +196,13 @@ interface CostedKey {
   readonly costUs: number;
 }
 
+const NOBODY: Caller = {};
+
 /** A signature that is being verified, with the requests that wait for it. */
 interface Verification {
   readonly token: SignedText;
   readonly key: CostedKey;
-  readonly verified: Promise<void>;
+  readonly verified: Promise<CostedKey>;
   /** Those of the requests, in the pool. */
   readonly callers?: Caller[];
 }
@@ -194,7 +213,7 @@ interface InTurn {
   readonly ending: string;
   readonly key: CostedKey;
   readonly algorithm: Algorithm;
-  readonly resolve: () => void;
+  readonly resolve: (key: CostedKey) => void;
   readonly reject: (refusal: AuthError) => void;
 }
 
@@ -227,8 +246,18 @@ export class SignatureVerifier {
    * the same client or site wait.
    *
    * @param caller - whose signature it is; with its `client` where a verified token names it
+   * @returns the key
    */
-  verify(token: SignedText, key: CostedKey, algorithm: Algorithm, caller: Caller = {}): Promise<void> {
+  verify<Key extends CostedKey>(
+    token: SignedText,
+    key: Key,
+    algorithm: Algorithm,
+    caller: Caller = NOBODY,
+  ): Promise<Key> {
+    return this.#verify(token, key, algorithm, caller) as Promise<Key>;
+  }
+
+  #verify(token: SignedText, key: CostedKey, algorithm: Algorithm, caller: Caller): Promise<CostedKey> {
     const ending = token.raw.slice(-KEPT_ENDING);
     const same = this.#underWay.get(ending);
     // The key of an id may have been replaced in the meantime.
@@ -245,7 +274,7 @@ export class SignatureVerifier {
   }
 
   #verifyInTurn(token: SignedText, ending: string, key: CostedKey, algorithm: Algorithm): Verification {
-    const verified = new Promise<void>((resolve, reject) => {
+    const verified = new Promise<CostedKey>((resolve, reject) => {
       if (this.#turn.length === 0) this.#defer(() => this.#runTurn());
       this.#turn.push({ token, ending, key, algorithm, resolve, reject });
     });
@@ -259,7 +288,7 @@ export class SignatureVerifier {
       this.#underWay.delete(ending);
       try {
         verifySignature(token, key.key, algorithm);
-        resolve();
+        resolve(key);
       } catch (error) {
         reject(error as AuthError);
       }
@@ -277,6 +306,7 @@ export class SignatureVerifier {
           throw new AuthError('too_many_unknown_keys', { privateDetail: 'the client has disconnected' });
         }
         await verifySignatureInPool(token, key.key, algorithm);
+        return key;
       })
       .finally(() => this.#underWay.delete(ending));
     return { token, key, verified, callers };

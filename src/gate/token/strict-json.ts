@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { isObject } from '../core/objects';
 
-/** A JSON object as the parsers of this file return it: deeply frozen, and without a prototype. */
+/** A JSON object as the parsers of this file return it: without a prototype. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * Parses JSON from bytes, more strictly than `JSON.parse`: valid UTF-8 without a byte order mark, and no member name
  * twice in one object (RFC 7515 section 4, RFC 7519 section 4: names must be unique, because two parsers may disagree
- * about which one counts). The value is deeply frozen, and its objects have no prototype: members can be read without
- * looking whether a polluted one has added them.
+ * about which one counts). The objects of the value have no prototype: members can be read without looking whether a
+ * polluted one has added them.
  *
  * @throws SyntaxError when the bytes are anything else; the message is for operators only.
  */
@@ -16,12 +16,12 @@ export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new SyntaxError('expected UTF-8');
   // A byte order mark stays in the text, where JSON.parse refuses it.
   const text = bytes.toString('utf8');
-  let value: unknown = JSON.parse(text);
+  const value: unknown = JSON.parse(text);
   const { count, escaped } = membersIn(text);
-  if (escaped.length > 0) value = parseWithEscapedNames(text, escaped);
+  const parsed = escaped.length > 0 ? parseWithStandIns(text, escaped) : { value };
   // Of two members with one name JSON.parse keeps the last: then the text has more members than the value.
-  if (count !== seal(value)) throw new SyntaxError('a member name occurs twice');
-  return value;
+  if (count !== strip(parsed)) throw new SyntaxError('a member name occurs twice');
+  return parsed.value;
 }
 
 /** As `parseJson()`, for an object. */
@@ -67,12 +67,19 @@ function membersIn(text: string): { readonly count: number; readonly escaped: re
   return { count, escaped };
 }
 
+/** What JSON.parse has returned. */
+interface Parsed {
+  readonly value: unknown;
+  /** Names of members by what stands for them in the value. */
+  readonly names?: ReadonlyMap<string, string>;
+}
+
 /**
  * Parses a text in which member names have escapes. JSON.parse of Node 24 and 26 can read such a name as another one that
  * was parsed before, anywhere in the process: after `{"a":1,"\\":2}` it reads `{"a":1,"\u0061":2}` as the former
  * (nodejs/node issue 63785). So other names without an escape replace them while the text is parsed.
  */
-function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown {
+function parseWithStandIns(text: string, escaped: readonly Range[]): Parsed {
   let mark = '#';
   while (text.includes(QUOTE + mark)) mark += '#';
   let marked = '';
@@ -84,38 +91,56 @@ function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown
     marked += `${text.slice(done, start)}"${standIn}"`;
     done = end;
   }
-  const value: unknown = JSON.parse(marked + text.slice(done));
-  walk(value, (node) => {
-    const members = Object.entries(node);
-    if (!members.some(([name]) => names.has(name))) return;
-    // All members are deleted first, because a name may look like the stand-in of another one.
-    for (const [name] of members) delete node[name];
-    for (const [name, member] of members) node[names.get(name) ?? name] = member;
-  });
-  return value;
+  return { value: JSON.parse(marked + text.slice(done)), names };
 }
 
-/** Freezes a value deeply, and counts its members. */
-function seal(value: unknown): number {
+/**
+ * Takes the prototypes of all objects away, gives their members their names, and counts the members. Iterates instead of
+ * recursing, because a payload may be nested deeper than the stack.
+ */
+function strip({ value, names }: Parsed): number {
   let count = 0;
-  walk(value, (node) => {
-    if (!Array.isArray(node)) count += Object.keys(node).length;
-    Object.freeze(node);
-  });
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const node = open.pop();
+    if (typeof node !== 'object' || node === null) continue;
+    if (Array.isArray(node)) {
+      for (const entry of node) if (typeof entry === 'object') open.push(entry);
+    } else {
+      Object.setPrototypeOf(node, null);
+      if (names) rename(node as Members, names);
+      // Without a prototype `in` finds own members only.
+      for (const name in node) {
+        count++;
+        const member = (node as Members)[name];
+        if (typeof member === 'object') open.push(member);
+      }
+    }
+  }
   return count;
 }
 
 /**
- * Visits the objects and arrays of a value, each before what it holds, and takes the prototypes of the objects away.
- * Iterates instead of recursing, because a payload may be nested deeper than the stack.
+ * Freezes what `parseJson()` has returned, to its depth. Do it last: V8 gives each object without a prototype that is frozen a
+ * shape of its own, and every later read is slower.
  */
-function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
+export function freezeJson<Value>(value: Value): Value {
   const open: unknown[] = [value];
   while (open.length > 0) {
-    const next = open.pop();
-    if (typeof next !== 'object' || next === null) continue;
-    if (!Array.isArray(next)) Object.setPrototypeOf(next, null);
-    visit(next as Record<string, unknown>);
-    for (const member of Object.values(next)) if (typeof member === 'object') open.push(member);
+    const node = open.pop();
+    if (typeof node !== 'object' || node === null || Object.isFrozen(node)) continue;
+    for (const member of Object.values(node)) if (typeof member === 'object') open.push(member);
+    Object.freeze(node);
   }
+  return value;
+}
+
+type Members = Record<string, unknown>;
+
+function rename(node: Members, names: ReadonlyMap<string, string>): void {
+  const members = Object.entries(node);
+  if (!members.some(([name]) => names.has(name))) return;
+  // All members are deleted first, because a name may look like the stand-in of another one.
+  for (const [name] of members) delete node[name];
+  for (const [name, member] of members) node[names.get(name) ?? name] = member;
 }

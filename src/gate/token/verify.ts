@@ -11,6 +11,7 @@ import { signOfIdToken } from './presets';
 import type { Preset } from './presets';
 import type { Algorithm } from './signature';
 import type { SignatureVerifier } from './signature';
+import { freezeJson } from './strict-json';
 import type { JsonObject } from './strict-json';
 
 /** What the claims of one issuer's tokens are checked against. */
@@ -65,18 +66,18 @@ export class TokenVerifier {
   }
 
   /**
-   * Checks header, type, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. The
-   * claims of a token with an unknown key are checked first: a token that no key can make valid must not cause a fetch.
+   * Checks header, type, key and signature (RFC 7515 section 5.2). Throws, or rejects with, the AuthError of the first check that
+   * fails. The claims of a token with an unknown key are checked first: a token that no key can make valid must not cause a fetch.
    *
    * @returns the key that has signed the token
    */
-  async verifySignature(token: UnverifiedToken, caller?: Caller): Promise<VerificationKey> {
+  verifySignature(token: UnverifiedToken, caller?: Caller): Promise<VerificationKey> {
     const { rules, keys, signatures, clock } = this.#options;
     const header = checkHeader(token.header, this.#accepted);
     refuseIdToken(token.claims, rules.preset);
-    const key = await keys.find(header, () => checkBeforeAsking(() => checkClaims(token.claims, rules, clock())));
-    await signatures.verify(token, key, header.algorithm, caller);
-    return key;
+    const verify = (key: VerificationKey) => signatures.verify(token, key, header.algorithm, caller);
+    const key = keys.find(header, () => checkBeforeAsking(() => checkClaims(token.claims, rules, clock())));
+    return key instanceof Promise ? key.then(verify) : verify(key);
   }
 
   /** Whether a known key has signed a token, of whatever type. For advice: it decides nothing, and asks no issuer for a key. */
@@ -172,6 +173,7 @@ function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Veri
   if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw tooLong(expiresAtMs - issuedAtMs, rules.maxTokenAgeMs);
   // Without its proof such a token is a stolen one, and a confirmation method that is unknown here is not weaker.
   if (confirmation) checkConfirmation(confirmation, rules.confirmations);
+  freezeJson(claims);
   return { issuer, clientId, subject, tokenId, expiresAtMs, acceptedFromMs, acceptedUntilMs, claims };
 }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { parseJsonObject } from '../../../src/gate/token/strict-json';
+import { freezeJson, parseJsonObject } from '../../../src/gate/token/strict-json';
 import { anyCharacter } from '../../support/any-character';
 
 const parse = (text: string): unknown => parseJsonObject(Buffer.from(text));
@@ -121,10 +121,11 @@ describe('parseJsonObject', () => {
     expect(known).toBeDefined();
   });
 
-  it('returns objects that inherit nothing, frozen to their depth', () => {
+  it('returns objects that inherit nothing, and freezes them to their depth', () => {
     const value = parse('{"a":[{"b":{}}],"__proto__":{"c":1}}') as { readonly a: readonly [{ readonly b: object }] };
     const [{ b }] = value.a;
     for (const each of [value, value.a[0], b]) expect(Object.getPrototypeOf(each)).toBeNull();
+    expect(freezeJson(value)).toBe(value);
     for (const each of [value, value.a, value.a[0], b]) expect(Object.isFrozen(each)).toBe(true);
     expect(Object.keys(value)).toEqual(['a', '__proto__']);
   });

@@ -8,6 +8,7 @@ import { matching, url } from '../../core/variables';
 import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
 import { discoverEndpoint } from '../keys/fetch-keys';
 import type { DiscoveryOptions } from '../keys/fetch-keys';
+import { freezeJson } from '../strict-json';
 import type { JsonObject } from '../strict-json';
 import { claimsCheck, isBoundByDpop } from '../verify';
 import type { ClaimRules, ClaimsCheck } from '../verify';
@@ -147,8 +148,8 @@ export function introspectedClaimsCheck(rules: ClaimRules, canLackClient: boolea
 
   return function verifyIntrospected(given) {
     for (const member of KIND_MEMBERS) checkKind(given[member], given);
-    const claims = 'iss' in given ? given : Object.freeze(ownMembers({ iss: issuer, ...given }));
-    return { ...verifyClaims(withClient(claims)), claims };
+    const claims = 'iss' in given ? given : ownMembers({ iss: issuer, ...given });
+    return { ...verifyClaims(withClient(claims)), claims: freezeJson(claims) };
   };
 }
 
