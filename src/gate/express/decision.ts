@@ -7,7 +7,6 @@ import type { Auth } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
 import { bearerToken } from '../token/bearer';
 import type { Caller } from '../token/fair-queue';
-import type { PossessionVerifier } from '../token/possession';
 import type { Timing } from './recorder';
 import type { GateRequest } from './request-state';
 
@@ -54,26 +53,21 @@ export function decisionOf(verifier: GateVerifier): Decide {
     if (known && !possession) return { auth: known };
     if (timing && !known) timing.cache = 'miss';
     const caller = callerOf(req);
-    if (possession) return prove(possession, req, token, known ?? verify(token, caller), caller, isTrial);
-    return verify(token, caller).then(accepted);
+    if (!possession) return verify(token, caller).then((auth) => ({ auth }));
+    return decideLater(req, token, known, caller, isTrial);
   };
-}
 
-function accepted(auth: Auth): Accepted {
-  return { auth };
-}
-
-/** A known token too needs the proof of this request where it is bound to a key. */
-async function prove(
-  possession: PossessionVerifier,
-  req: GateRequest,
-  token: string,
-  verified: Auth | Promise<Auth>,
-  caller: Caller,
-  isTrial: boolean | undefined,
-): Promise<Accepted> {
-  const auth = await verified;
-  return { auth, nonce: await possession.verify(req, token, auth, caller, isTrial) };
+  /** A known token too needs the proof of this request where it is bound to a key. */
+  async function decideLater(
+    req: GateRequest,
+    token: string,
+    known: Auth | undefined,
+    caller: Caller,
+    isTrial: boolean | undefined,
+  ): Promise<Accepted> {
+    const auth = known ?? (await verify(token, caller));
+    return { auth, nonce: await possession?.verify(req, token, auth, caller, isTrial) };
+  }
 }
 
 /**
@@ -91,22 +85,24 @@ function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
   );
   passport.use(strategy);
   const run = passport.authenticate<Promise<Auth>>('bearer', ownMembers(PASSPORT_OPTIONS));
+  const headers = { authorization: '' };
   const request: BearerRequest<Promise<Auth>> = {
-    headers: { authorization: '' },
-    ...{ body: undefined, query: undefined, auth: undefined, caller: undefined },
+    headers,
+    body: undefined,
+    query: undefined,
+    auth: undefined,
+    caller: {},
   };
 
   return function verifyByStrategy(token, caller) {
-    request.headers.authorization = `Bearer ${token}`;
+    headers.authorization = `Bearer ${token}`;
     request.caller = caller;
     request.auth = undefined;
-    run(request, NO_RESPONSE, rethrow);
+    run(request, NO_RESPONSE, (error) => {
+      if (error) throw error;
+    });
     return request.auth ?? Promise.reject(NO_TOKEN);
   };
-}
-
-function rethrow(error: Error | undefined): void {
-  if (error) throw error;
 }
 
 const PASSPORT_OPTIONS = { session: false, assignProperty: 'auth', authInfo: false, failWithError: true } as const;

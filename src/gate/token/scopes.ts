@@ -117,9 +117,7 @@ const FROM = option('a non-empty array of claims', readFrom, undefined, {
   expected:
     'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
   convert: (text) =>
-    text.startsWith('[')
-      ? freezeJson(parseJson(Buffer.from(text)))
-      : Object.freeze(text.split(/[\s,]+/).filter(Boolean)),
+    freezeJson(text.startsWith('[') ? parseJson(Buffer.from(text)) : text.split(/[\s,]+/).filter(Boolean)),
 });
 
 const MAP = option('a function, or an object with the scopes of each name', readMap, undefined, {

@@ -5,6 +5,7 @@ import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
 import { promisify } from 'node:util';
 import { AuthError } from '../core/errors';
+import { ownMembers } from '../core/objects';
 import { isList } from '../core/options';
 import { FairQueue } from './fair-queue';
 import type { Caller } from './fair-queue';
@@ -17,8 +18,6 @@ export interface SignedText {
   readonly signature: Buffer;
 }
 
-type VerifyParameters = Pick<VerifyKeyObjectInput, 'padding' | 'saltLength' | 'dsaEncoding'>;
-
 /** How signatures of an algorithm are made; names as OpenSSL has them. */
 interface Scheme {
   readonly keyType: 'rsa' | 'ec' | 'ed25519';
@@ -28,7 +27,7 @@ interface Scheme {
   readonly curve: string | undefined;
   /** Length of a signature in bytes; of RSA that of the modulus. */
   readonly bytes: number | undefined;
-  readonly parameters: VerifyParameters;
+  readonly parameters: object;
 }
 
 /** RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5). */
@@ -61,7 +60,7 @@ export type Algorithm = keyof typeof SCHEMES;
 /** All of them. */
 export const ALGORITHMS = Object.keys(SCHEMES) as readonly Algorithm[];
 
-function rsa(hash: string, parameters: VerifyParameters = {}): Scheme {
+function rsa(hash: string, parameters = {}): Scheme {
   return { keyType: 'rsa', hash, curve: undefined, bytes: undefined, parameters };
 }
 
@@ -111,50 +110,32 @@ export function verificationCostUs({ asymmetricKeyType, asymmetricKeyDetails = {
  * @throws AuthError `bad_signature`
  */
 export function verifySignature(token: SignedText, key: KeyObject, algorithm: Algorithm): void {
-  let isGood: boolean;
   try {
-    isGood = hasRightLength(token, key, algorithm) && verify(...argumentsOf(token, key, algorithm));
+    if (hasRightLength(token, key, algorithm) && verify(...argumentsOf(token, key, algorithm))) return;
   } catch (cause) {
     throw new AuthError('bad_signature', { cause });
   }
-  if (!isGood) throw new AuthError('bad_signature');
+  throw new AuthError('bad_signature');
 }
 
 /** The same in libuv's thread pool. Rejects with an AuthError `bad_signature`. */
 export async function verifySignatureInPool(token: SignedText, key: KeyObject, algorithm: Algorithm): Promise<void> {
-  let isGood: boolean;
   try {
-    isGood = hasRightLength(token, key, algorithm) && (await verifyInPool(...argumentsOf(token, key, algorithm)));
+    if (hasRightLength(token, key, algorithm) && (await verifyInPool(...argumentsOf(token, key, algorithm)))) return;
   } catch (cause) {
     throw new AuthError('bad_signature', { cause });
   }
-  if (!isGood) throw new AuthError('bad_signature');
+  throw new AuthError('bad_signature');
 }
 
 const verifyInPool = promisify(verify) as (...given: VerifyArguments) => Promise<boolean>;
 
-type VerifyArguments = [hash: string | null, data: Buffer, key: VerifyInput, signature: Buffer];
+type VerifyArguments = [hash: string | null, data: Buffer, key: VerifyKeyObjectInput, signature: Buffer];
 
 function argumentsOf({ signingInput, signature }: SignedText, key: KeyObject, algorithm: Algorithm): VerifyArguments {
   const { hash, parameters } = SCHEMES[algorithm];
-  return [hash, Buffer.from(signingInput, 'latin1'), new VerifyInput(key, parameters), signature];
+  return [hash, Buffer.from(signingInput, 'latin1'), ownMembers({ key, ...parameters }), signature];
 }
-
-/** Options of `crypto.verify()`, which reads inherited ones too: a polluted prototype adds none. */
-class VerifyInput {
-  readonly key: KeyObject;
-  readonly padding: VerifyParameters['padding'];
-  readonly saltLength: VerifyParameters['saltLength'];
-  readonly dsaEncoding: VerifyParameters['dsaEncoding'];
-
-  constructor(key: KeyObject, { padding, saltLength, dsaEncoding }: VerifyParameters) {
-    this.key = key;
-    this.padding = padding;
-    this.saltLength = saltLength;
-    this.dsaEncoding = dsaEncoding;
-  }
-}
-Object.setPrototypeOf(VerifyInput.prototype, null);
 
 /**
  * Whether a signature is as long as the modulus of an RSA key (RFC 8017 section 8.1.2, step 1). OpenSSL checks it for
@@ -195,8 +176,6 @@ interface CostedKey {
   readonly key: KeyObject;
   readonly costUs: number;
 }
-
-const NOBODY: Caller = {};
 
 /** A signature that is being verified, with the requests that wait for it. */
 interface Verification {
@@ -248,29 +227,20 @@ export class SignatureVerifier {
    * @param caller - whose signature it is; with its `client` where a verified token names it
    * @returns the key
    */
-  verify<Key extends CostedKey>(
-    token: SignedText,
-    key: Key,
-    algorithm: Algorithm,
-    caller: Caller = NOBODY,
-  ): Promise<Key> {
-    return this.#verify(token, key, algorithm, caller) as Promise<Key>;
-  }
-
-  #verify(token: SignedText, key: CostedKey, algorithm: Algorithm, caller: Caller): Promise<CostedKey> {
+  verify<Key extends CostedKey>(token: SignedText, key: Key, algorithm: Algorithm, caller: Caller = {}): Promise<Key> {
     const ending = token.raw.slice(-KEPT_ENDING);
     const same = this.#underWay.get(ending);
     // The key of an id may have been replaced in the meantime.
     if (same?.key === key && same.token.raw === token.raw) {
       same.callers?.push(caller);
-      return same.verified;
+      return same.verified as Promise<Key>;
     }
     const verification =
       key.costUs <= MAX_ON_LOOP_US
         ? this.#verifyInTurn(token, ending, key, algorithm)
         : this.#verifyInPool(token, ending, key, algorithm, caller);
     this.#underWay.set(ending, verification);
-    return verification.verified;
+    return verification.verified as Promise<Key>;
   }
 
   #verifyInTurn(token: SignedText, ending: string, key: CostedKey, algorithm: Algorithm): Verification {

@@ -16,12 +16,12 @@ export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new SyntaxError('expected UTF-8');
   // A byte order mark stays in the text, where JSON.parse refuses it.
   const text = bytes.toString('utf8');
-  const value: unknown = JSON.parse(text);
+  let value: unknown = JSON.parse(text);
   const { count, escaped } = membersIn(text);
-  const parsed = escaped.length > 0 ? parseWithStandIns(text, escaped) : { value };
+  if (escaped.length > 0) value = parseWithEscapedNames(text, escaped);
   // Of two members with one name JSON.parse keeps the last: then the text has more members than the value.
-  if (count !== strip(parsed)) throw new SyntaxError('a member name occurs twice');
-  return parsed.value;
+  if (count !== countMembers(value)) throw new SyntaxError('a member name occurs twice');
+  return value;
 }
 
 /** As `parseJson()`, for an object. */
@@ -67,19 +67,12 @@ function membersIn(text: string): { readonly count: number; readonly escaped: re
   return { count, escaped };
 }
 
-/** What JSON.parse has returned. */
-interface Parsed {
-  readonly value: unknown;
-  /** Names of members by what stands for them in the value. */
-  readonly names?: ReadonlyMap<string, string>;
-}
-
 /**
  * Parses a text in which member names have escapes. JSON.parse of Node 24 and 26 can read such a name as another one that
  * was parsed before, anywhere in the process: after `{"a":1,"\\":2}` it reads `{"a":1,"\u0061":2}` as the former
  * (nodejs/node issue 63785). So other names without an escape replace them while the text is parsed.
  */
-function parseWithStandIns(text: string, escaped: readonly Range[]): Parsed {
+function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown {
   let mark = '#';
   while (text.includes(QUOTE + mark)) mark += '#';
   let marked = '';
@@ -91,56 +84,40 @@ function parseWithStandIns(text: string, escaped: readonly Range[]): Parsed {
     marked += `${text.slice(done, start)}"${standIn}"`;
     done = end;
   }
-  return { value: JSON.parse(marked + text.slice(done)), names };
-}
-
-/**
- * Takes the prototypes of all objects away, gives their members their names, and counts the members. Iterates instead of
- * recursing, because a payload may be nested deeper than the stack.
- */
-function strip({ value, names }: Parsed): number {
-  let count = 0;
-  const open: unknown[] = [value];
-  while (open.length > 0) {
-    const node = open.pop();
-    if (typeof node !== 'object' || node === null) continue;
-    if (Array.isArray(node)) {
-      for (const entry of node) if (typeof entry === 'object') open.push(entry);
-    } else {
-      Object.setPrototypeOf(node, null);
-      if (names) rename(node as Members, names);
-      // Without a prototype `in` finds own members only.
-      for (const name in node) {
-        count++;
-        const member = (node as Members)[name];
-        if (typeof member === 'object') open.push(member);
-      }
-    }
-  }
-  return count;
-}
-
-/**
- * Freezes what `parseJson()` has returned, to its depth. Do it last: V8 gives each object without a prototype that is frozen a
- * shape of its own, and every later read is slower.
- */
-export function freezeJson<Value>(value: Value): Value {
-  const open: unknown[] = [value];
-  while (open.length > 0) {
-    const node = open.pop();
-    if (typeof node !== 'object' || node === null || Object.isFrozen(node)) continue;
-    for (const member of Object.values(node)) if (typeof member === 'object') open.push(member);
-    Object.freeze(node);
-  }
+  const value: unknown = JSON.parse(marked + text.slice(done));
+  walk(value, (node) => {
+    const members = Object.entries(node);
+    if (!members.some(([name]) => names.has(name))) return;
+    // All members are deleted first, because a name may look like the stand-in of another one.
+    for (const [name] of members) delete node[name];
+    for (const [name, member] of members) node[names.get(name) ?? name] = member;
+  });
   return value;
 }
 
-type Members = Record<string, unknown>;
+function countMembers(value: unknown): number {
+  let count = 0;
+  walk(value, (node) => void (count += Array.isArray(node) ? 0 : Object.keys(node).length));
+  return count;
+}
 
-function rename(node: Members, names: ReadonlyMap<string, string>): void {
-  const members = Object.entries(node);
-  if (!members.some(([name]) => names.has(name))) return;
-  // All members are deleted first, because a name may look like the stand-in of another one.
-  for (const [name] of members) delete node[name];
-  for (const [name, member] of members) node[names.get(name) ?? name] = member;
+/** Freezes what was parsed, to its depth. Do it last: V8 gives each frozen object without a prototype a shape of its own. */
+export function freezeJson<Value>(value: Value): Value {
+  if (!Object.isFrozen(value)) walk(value, Object.freeze);
+  return value;
+}
+
+/**
+ * Visits the objects and arrays of a value, each before what it holds, and takes the prototypes of the objects away.
+ * Iterates instead of recursing, because a payload may be nested deeper than the stack.
+ */
+function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    if (!Array.isArray(next)) Object.setPrototypeOf(next, null);
+    visit(next as Record<string, unknown>);
+    for (const member of Object.values(next)) if (typeof member === 'object') open.push(member);
+  }
 }

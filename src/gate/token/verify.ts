@@ -5,12 +5,10 @@ import { describe } from '../core/options';
 import type { Caller } from './fair-queue';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
-import type { VerificationKey } from './keys/key-set';
-import type { KeySource } from './keys/key-set';
+import type { KeySource, VerificationKey } from './keys/key-set';
 import { signOfIdToken } from './presets';
 import type { Preset } from './presets';
-import type { Algorithm } from './signature';
-import type { SignatureVerifier } from './signature';
+import type { Algorithm, SignatureVerifier } from './signature';
 import { freezeJson } from './strict-json';
 import type { JsonObject } from './strict-json';
 
