@@ -54,7 +54,8 @@ export class JwtVerifier implements Verifier {
   async isSigned(raw: string): Promise<boolean> {
     try {
       const unverified = parseToken(raw);
-      return await this.#contextFor(unverified).verifier.isSigned(unverified);
+      await this.#contextFor(unverified).verifier.requireSigned(unverified);
+      return true;
     } catch {
       return false;
     }

@@ -78,17 +78,15 @@ export class TokenVerifier {
     return key instanceof Promise ? key.then(verify) : verify(key);
   }
 
-  /** Whether a known key has signed a token, of whatever type. For advice: it decides nothing, and asks no issuer for a key. */
-  async isSigned(token: UnverifiedToken): Promise<boolean> {
+  /** Rejects unless a known key has signed a token, of whatever type. For advice: it decides nothing, and asks no issuer for a key. */
+  async requireSigned(token: UnverifiedToken): Promise<void> {
     const { keys, signatures } = this.#options;
-    try {
-      const header = checkHeader(token.header, { ...this.#accepted, types: ANY_TYPE });
-      const key = await keys.find(header, refuseUnknown);
-      await signatures.verify(token, key, header.algorithm);
-      return true;
-    } catch {
-      return false;
-    }
+    const types = { has: () => true, [Symbol.iterator]: () => [].values() };
+    const header = checkHeader(token.header, { ...this.#accepted, types });
+    const key = await keys.find(header, () => {
+      throw KEY_UNKNOWN;
+    });
+    await signatures.verify(token, key, header.algorithm);
   }
 }
 
@@ -106,14 +104,8 @@ interface TokenVerifierOptions {
   readonly clock: Clock;
 }
 
-const ANY_TYPE = { has: () => true, [Symbol.iterator]: () => [].values() };
-
 /** The cause of a refusal that no signature vouches for. */
 const KEY_UNKNOWN = new AuthError('unknown_key');
-
-function refuseUnknown(): never {
-  throw KEY_UNKNOWN;
-}
 
 /** Marks what `check` throws: `isUnverified()` is true for it. */
 function checkBeforeAsking(check: () => unknown): void {
