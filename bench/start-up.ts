@@ -75,17 +75,6 @@ async function firstResponse(name: string, issuer: Issuer): Promise<readonly num
   return [tookMs, rss / MIB, heapUsed / MIB];
 }
 
-/** `tillgate serve` with an issuer elsewhere, spawned: ms to its first 200. */
-async function firstResponseOfServe(issuer: Issuer): Promise<readonly number[]> {
-  const [token] = await issuer.tokens(1);
-  const { issuer: iss, audience, jwksUri } = issuer;
-  const variables = { TILLGATE_ISSUER: iss, TILLGATE_AUDIENCE: audience, TILLGATE_JWKS_URI: jwksUri };
-  return untilReport([join(SRC, 'cli/dist/main.js'), 'serve'], variables, async ({ base_url }) => {
-    const { status } = await fetch(`${base_url}/v1/orders`, { headers: { authorization: `Bearer ${token}` } });
-    if (status !== 200) throw new Error(`serve responded with ${status}`);
-  });
-}
-
 async function firstResponses(rounds: number): Promise<string> {
   const issuer = await startIssuer('RS256');
   try {
@@ -93,7 +82,6 @@ async function firstResponses(rounds: number): Promise<string> {
       'bare Express': () => firstResponse('bare', issuer),
       'Express with the gate': () => firstResponse('tillgate', issuer),
       'the same, with the option keys': () => firstResponse('tillgate-keys', issuer),
-      'tillgate serve': () => firstResponseOfServe(issuer),
     });
     return table(['spawned', 'first 200 after ms', 'memory MiB', 'heap MiB'], servers.map(rounded));
   } finally {
