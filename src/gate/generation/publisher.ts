@@ -139,8 +139,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
     do {
       const next = pending.entries();
       const changes = Array.from({ length: Math.min(UNIT_SIZE, pending.size) }, () => next.next().value as Change);
-      const isAll = changes.length === pending.size && !isAwaited();
-      await commit(changes, isAll ? Math.max(completeMs + 1, clock()) : (last?.completeMs ?? 0));
+      await commit(changes, changes.length === pending.size && !isAwaited());
     } while (pending.size > 0 && !closed);
   }
 
@@ -175,14 +174,13 @@ export function startPublisher(options: PublisherOptions): Publisher {
   }
 
   /** One unit. Throws when the log has another mark than the one written last. */
-  async function commit(changes: readonly Change[], nextCompleteMs: number): Promise<void> {
+  async function commit(changes: readonly Change[], isAll: boolean): Promise<void> {
     const expected = last as Mark;
-    const mark = {
-      epoch: expected.epoch,
-      unit: expected.unit + 1,
-      completeMs: nextCompleteMs,
-      keptMs: keptMs + leaptMs,
-    };
+    const nowMs = clock();
+    // It is never ahead of the clock, and moves on where the clock was set back.
+    const allMs = nowMs < completeMs ? completeMs + 1 : nowMs;
+    const nextCompleteMs = isAll ? allMs : expected.completeMs;
+    const mark = { ...expected, unit: expected.unit + 1, completeMs: nextCompleteMs, keptMs: keptMs + leaptMs };
     // Without a response it may have taken place, or may still: another unit in its place could lie before a position
     // that was read. So the epoch ends with it.
     last = undefined;

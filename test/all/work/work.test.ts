@@ -16,7 +16,7 @@ type Work = Readonly<Record<string, { readonly calls: number; readonly bytes: nu
  */
 const AT_MOST: Work = {
   hot: { calls: 56, bytes: 2_950 },
-  new: { calls: 138, bytes: 15_300 },
+  new: { calls: 138, bytes: 16_700 },
   'no token': { calls: 92, bytes: 0 },
   expired: { calls: 137, bytes: 300 },
   'wrong scope': { calls: 168, bytes: 5_950 },

@@ -127,7 +127,7 @@ describe('a process that starts', () => {
       await scene.time.advance(1_000);
       expect(verdict(api, START)).toBe('generations_unavailable');
     }
-    expect(api.follower.status()).toMatchObject({ source: 'silent', silentMs: 2_000_000 + 20_000 - 10_000 - 1 });
+    expect(api.follower.status()).toMatchObject({ source: 'silent', silentMs: 2_000_000 + 20_000 - 10_000 });
     await scene.publish();
     await scene.time.advance(1_500);
     expect(verdict(api, START)).toBe('superseded');

@@ -101,6 +101,16 @@ describe('startPublisher', () => {
     expect(publisher.status()).toMatchObject({ state: 'current', pending: 0 });
   });
 
+  it('never calls the log complete for a time that has not come: two units in one millisecond have the same time', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const unitBefore = scene.engine.state.mark!.unit;
+    await scene.change('pos');
+    await scene.change('pos');
+    expect(scene.engine.state.mark!.unit).toBe(unitBefore + 2);
+    expect(scene.engine.state.mark!.completeMs).toBe(scene.time.clock());
+  });
+
   it('has no two units of an epoch that expect the same mark', async () => {
     const scene = new Scene();
     const expected: string[] = [];
