@@ -88,7 +88,8 @@ function basics(secret: string): Arbitrary<TokenRequest> {
     'grant_type=client_credentials&scope=orders%3Aread&client_id=pos-17',
     '',
   );
-  return fc.record({ body, authorization: header.map((value) => value.replace(/[\r\n\0]/g, '')) });
+  // Node's parser refuses the others before the endpoint sees them: that is of the target of any header.
+  return fc.record({ body, authorization: header.map((value) => value.replace(/[\0-\x08\x0a-\x1f\x7f]/g, '')) });
 }
 
 /** Well-formed if the text is. */

@@ -88,6 +88,7 @@ it('two processes share one quota; without Redis nothing is limited, without a 5
 
   await redis.kill();
   for (const address of [one, two]) expect((await call(address, kiosk))[0]).toBe(200);
+  await eventually('the lines of both have arrived', () => warnings().length === 2);
   expect(warnings()).toEqual(['warn', 'warn']);
 
   await redis.start();
