@@ -173,6 +173,29 @@ it('forgets changes that no token can need any more', async () => {
   bridge.close();
 });
 
+it('loses no change while its clock is slow: it is published when its time has come, also after a restart', async () => {
+  const scene = new BridgeScene();
+  const first = scene.start();
+  await scene.time.advance(0);
+  scene.changes.push(change('till-2', 1_800_000), change('till-3', 500));
+  await scene.time.advance(2_000);
+  expect(scene.floors).toEqual({ 'till-1': START - 9, 'till-3': START + 501 });
+  expect(first.status()).toMatchObject({ pending: 1, published: 2 });
+  // Who started with this log could not know it, and refuses.
+  const { completeMs } = scene.engine.state.mark!;
+  await scene.time.advance(2_000);
+  expect(scene.engine.state.mark!.completeMs).toBe(completeMs);
+  first.close();
+  const second = scene.start();
+  await scene.time.advance(1_000);
+  scene.time.step(1_800_000);
+  await scene.time.advance(3_000);
+  expect(scene.floors).toEqual({ 'till-1': START - 9, 'till-2': START + 1_800_001, 'till-3': START + 501 });
+  expect(second.status()).toMatchObject({ pending: 0 });
+  expect(scene.saved.at(-1)?.cursor).toBe(3);
+  second.close();
+});
+
 it('says once that the reports cannot be read, retries with pauses, and says when it can be again', async () => {
   const scene = new BridgeScene();
   const bridge = scene.start();

@@ -25,7 +25,8 @@ export interface ChangeReports<Cursor> {
 
 /** What a bridge keeps, so that it continues where it stopped: the cursor, and its record of changes. */
 export interface BridgeState<Cursor> {
-  readonly cursor: Cursor;
+  /** `undefined`: everything is read again. */
+  readonly cursor: Cursor | undefined;
   readonly changes: readonly Change[];
 }
 
@@ -110,7 +111,7 @@ const BRIDGE_CHECKS: OptionChecks = {
 const HOUR_SECONDS = 3_600;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** How early a change may come, in ms: a wrong clock must not lock a client out for ever. */
+/** How far ahead of this clock a change may lie, in ms, as for a log. One of more than an hour is wrong itself. */
 const TOLERANCE_MS = 60_000;
 
 const CONSOLE: Logger = {
@@ -170,18 +171,24 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     for (const detail of found.problems ?? []) tellProblem(detail);
     // Issue times are whole seconds or ms: a token of the same instant dies too.
     const reported = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
+    const fresh = reported.filter(isNew);
+    // This clock is slow, or was set back: the publisher keeps them until their time has come, and they are read again.
+    const early = fresh.filter(isEarly);
+    await Promise.all(early.map((change) => log.publish(...change)));
+    const next = early.length > 0 ? cursor : found.cursor;
     // One change can appear as several events: the last one counts.
-    const changes = [...new Map(reported.filter(isNew).sort((one, other) => one[1] - other[1]))];
-    if (found.cursor !== cursor || changes.length > 0) {
+    const due = fresh.filter((change) => !early.includes(change));
+    const changes = [...new Map(due.sort((one, other) => one[1] - other[1]))];
+    if (next !== cursor || changes.length > 0) {
       const all = [...new Map([...record, ...changes])];
       // By the earlier one of two clocks, this one and that of the events: the one that is ahead must not drop what is needed.
       const newestMs = all.reduce((newest, [, generation]) => Math.max(newest, generation), 0);
       const oldestMs = Math.min(clock(), newestMs) - (maxTokenAgeSeconds + HOUR_SECONDS) * 1000;
       const kept = all.filter(([, generation]) => generation >= oldestMs);
-      await state.save({ cursor: found.cursor, changes: kept });
+      await state.save({ cursor: next, changes: kept });
       record = new Map(kept);
     }
-    ({ cursor } = found);
+    cursor = next;
     const publishing = changes.map(async ([clientId, generation]) => {
       const fields = { clientId, changedAtMs: generation - 1, published: await log.publish(clientId, generation) };
       published++;
@@ -199,6 +206,10 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     const problem = problemOf(change, clock());
     if (problem !== undefined) tellProblem(problem);
     return problem === undefined && change[1] > (record.get(change[0]) ?? -1);
+  }
+
+  function isEarly([, generation]: Change): boolean {
+    return generation > clock() + TOLERANCE_MS;
   }
 
   async function poll(): Promise<void> {
@@ -254,7 +265,7 @@ function problemOf([clientId, generation]: Change, nowMs: number): string | unde
     return 'its client id is not a text of 1 to 2048 characters, or is "*"';
   }
   if (!Number.isSafeInteger(generation) || generation < 0) return 'its time is not a number of ms';
-  return generation > nowMs + TOLERANCE_MS ? 'its time lies in the future' : undefined;
+  return generation > nowMs + HOUR_SECONDS * 1000 ? 'its time lies in the future' : undefined;
 }
 
 /** An error as the log may show it: messages of other libraries can hold a connection string. */
