@@ -87,7 +87,7 @@ async function openPage(browser: Browser, url: string, errors: string[]): Promis
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       errors.push(message.text());
   });
-  page.on('pageerror', ({ message }) => errors.push(message));
+  page.on('pageerror', ({ message, stack = '' }) => errors.push(`${message}\n${stack}`));
   page.on('dialog', (dialog) => {
     errors.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();

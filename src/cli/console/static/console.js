@@ -707,9 +707,10 @@ events.addEventListener('request', ({ data }) => {
   // Many requests per second are drawn, and announced, together.
   pending ??= setTimeout(() => {
     pending = undefined;
-    const [{ status, method, path, reason = '' }] = requests;
     showRequests();
     chooseNewestRefusal();
+    // The requests may have been cleared meanwhile.
+    const { status, method, path, reason = '' } = requests[0] ?? {};
     if (status >= 400) announce(`${status} ${method} ${path} ${reason}`);
   }, 100);
 });
