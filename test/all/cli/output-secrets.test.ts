@@ -5,6 +5,7 @@ import { startTillgate } from '../setup/tillgate';
 import type { DevReport, RunningTillgate } from '../setup/tillgate';
 import { basic } from '../../cli/auth-server/fixtures';
 import { newDataDir } from '../../cli/data-dir';
+import { eventually } from '../support/eventually';
 
 const ADMIN_TOKEN = 'admin-token-of-this-test-5e1f0c';
 const WRONG = 'wrong-secret-of-this-test-77ab31';
@@ -92,6 +93,8 @@ async function useAndMisuse({ base_url, auth_url, clients }: DevReport): Promise
 
   const orders = `${base_url}/v1/orders`;
   const headers = { authorization: `Bearer ${access_token}` };
+  // The change reaches the process of the API a moment later.
+  await eventually('the API refuses the token', async () => (await fetch(orders, { headers })).status === 401);
   await send(orders, { headers });
   await send(`${orders}?access_token=${access_token}`);
   await send(`${orders}/${access_token}`, { headers });
