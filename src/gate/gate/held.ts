@@ -15,6 +15,8 @@ interface Held {
   readonly auth: Auth;
   readonly end: (reason: HoldEnd) => unknown;
   readonly isClosed: (() => boolean) | undefined;
+  /** Those that are checked at the same tick. */
+  readonly part: Set<Held>;
 }
 
 /** Each part is checked once a second, and one part at a time. */
@@ -34,7 +36,7 @@ export class HeldCallers {
   /** Clients whose floor has risen since the last turn. */
   readonly #due = new Set<string>();
   readonly #parts = Array.from({ length: PARTS }, () => new Set<Held>());
-  /** How many were ever held, and how many ticks have passed: which part is next. */
+  /** How many were ever given, and how many ticks have passed: which part is next. */
   #added = 0;
   #ticks = 0;
   #timer: Timer | undefined;
@@ -60,7 +62,7 @@ export class HeldCallers {
   hold(auth: Auth, end: Held['end'], isClosed?: () => boolean): () => void {
     if (typeof end !== 'function') throw new TypeError('hold(): expected a function to call at the end');
     const refusal = this.#refusalOf(auth);
-    const held: Held = { auth, end, isClosed };
+    const held: Held = { auth, end, isClosed, part: this.#parts[this.#added++ % PARTS] as Set<Held> };
     const reason = this.#closed ? 'gate_closed' : refusal;
     if (reason) {
       // The token has been refused since the request: `end` is called like any other, not before this returns.
@@ -70,7 +72,7 @@ export class HeldCallers {
     const client = clientOf(auth);
     const ofClient = this.#clients.get(client) ?? new Set();
     this.#clients.set(client, ofClient.add(held));
-    this.#parts[this.#added++ % PARTS]?.add(held);
+    held.part.add(held);
     this.#watch();
     return () => void this.#release(held);
   }
@@ -147,7 +149,7 @@ export class HeldCallers {
     const client = clientOf(held.auth);
     const ofClient = this.#clients.get(client);
     if (!ofClient?.delete(held)) return false;
-    for (const part of this.#parts) part.delete(held);
+    held.part.delete(held);
     if (ofClient.size === 0) this.#clients.delete(client);
     return true;
   }

@@ -17,7 +17,7 @@ export interface TestIssuerOptions {
   readonly algorithm?: `${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519' | undefined;
   /** Time in ms since the epoch on which the issuer's `clock` is based. Default: the wall clock. */
   readonly clock?: (() => number) | undefined;
-  /** Whether gates log: each refusal, warnings, errors. Default: false, `options` has a logger that writes nothing. */
+  /** Whether gates log: each refusal, warnings, errors. Default: false, `options` has `logger: false`. */
   readonly log?: boolean | undefined;
 }
 
@@ -67,9 +67,6 @@ export interface TestIssuer {
    */
   removeKey(this: void, keyId?: string): void;
 }
-
-/** Test runners print a stack below each line on the console. */
-const SILENT = { info() {}, warn() {}, error() {} };
 
 /** The options that every test issuer has. */
 export const TEST_ISSUER_OPTIONS = {
@@ -128,7 +125,8 @@ export function publishingIssuer(
   let foreign: TestKey | undefined;
   const foreignKey = (): TestKey => (foreign ??= testKey(algorithm));
 
-  const logger = isLogging ? {} : { logger: SILENT };
+  // Test runners print a stack below each line on the console.
+  const logger = isLogging ? {} : { logger: false as const };
   const options = { issuer, audience, generationSource: log, clock: clock.now, schedule, ...logger };
   const testIssuer: TestIssuer = {
     issuer,
