@@ -2,12 +2,11 @@
  * Counts what a request costs: calls of functions in src/, and bytes that are allocated beyond what Express with two
  * empty middlewares allocates. Prints JSON. With `--no-opt` both are the same on an idle and on a busy machine.
  */
-import type { Profiler } from 'node:inspector';
-import { Session } from 'node:inspector/promises';
 import express from 'express';
 import { authenticate, requireScope } from '../../../src/gate';
 import { memoryGenerations } from '../../../src/gate/generation';
 import { createTestIssuer } from '../../../src/testing';
+import { functionsCalled } from './called';
 import { pass } from './requests';
 
 const REQUESTS = 500;
@@ -46,27 +45,10 @@ async function run(app: App, workload: Workload, status: number): Promise<void> 
   }
 }
 
-/** `get` and `() => name`, by which the loader of TypeScript exports a name: the build has none of them. */
-function isExportGetter({ functionName, ranges: [range] }: Profiler.FunctionCoverage): boolean {
-  const length = (range?.endOffset ?? 0) - (range?.startOffset ?? 0);
-  return functionName === 'get' || length === '() => '.length + functionName.length;
-}
-
 /** Calls of functions in src/ per request. */
 async function calls(app: App, workload: Workload, status: number): Promise<number> {
-  const session = new Session();
-  session.connect();
-  await session.post('Profiler.enable');
-  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  await session.post('Profiler.takePreciseCoverage');
-  await run(app, workload, status);
-  const { result } = await session.post('Profiler.takePreciseCoverage');
-  await session.post('Profiler.stopPreciseCoverage');
-  session.disconnect();
-  const own = result.filter(({ url }) => /\/src\/(?!testing\/)/.test(url));
-  const functions = own.flatMap((script) => script.functions).filter((one) => !isExportGetter(one));
-  const counts = functions.flatMap(({ ranges }) => ranges.map(({ count }) => count));
-  return counts.reduce((sum, count) => sum + count, 0) / workload.length;
+  const called = await functionsCalled(() => run(app, workload, status));
+  return called.reduce((sum, { count }) => sum + count, 0) / workload.length;
 }
 
 /** Bytes allocated for one request. The young generation is large enough here that nothing is collected in between. */

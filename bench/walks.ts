@@ -1,0 +1,64 @@
+/**
+ * `npm run bench:walks`: how many files and functions of the gate one request goes through, and making a gate: what a reader
+ * opens to follow it. By V8's precise coverage, warm and without observers. `--list` names the functions.
+ */
+import express from 'express';
+import { authenticate, requireScope } from '../src/gate';
+import { createTestIssuer } from '../src/testing';
+import { functionsCalled } from '../test/all/work/called';
+import { pass } from '../test/all/work/requests';
+
+interface Walk {
+  readonly name: string;
+  readonly maxFiles: number;
+  readonly maxFunctions: number;
+  readonly walk: () => unknown;
+}
+
+const WARM_UP = 50;
+
+async function main(): Promise<void> {
+  const issuer = createTestIssuer();
+  const gate = authenticate({ ...issuer.options, exposeReasons: false });
+  const app = express();
+  app.use('/v1', gate);
+  app.get('/v1/orders', requireScope('orders:read'), (_req, res) => void res.json({ id: 'order-1' }));
+  const bearer = (expired = false): string => `Bearer ${issuer.token({ scope: 'orders:read', expired })}`;
+  const [known, fresh, expired] = [bearer(), tokens(() => bearer()), tokens(() => bearer(true))];
+  const { issuer: name, audience } = issuer.options;
+  const fetch = () => new Promise<never>(() => undefined);
+
+  const walks: readonly Walk[] = [
+    { name: 'known token', maxFiles: 10, maxFunctions: 30, walk: () => pass(app, known) },
+    { name: 'new token', maxFiles: 18, maxFunctions: 65, walk: () => pass(app, fresh.pop()) },
+    { name: 'expired token', maxFiles: 16, maxFunctions: 55, walk: () => pass(app, expired.pop()) },
+    { name: 'no token', maxFiles: 8, maxFunctions: 25, walk: () => pass(app, undefined) },
+    {
+      ...{ name: 'authenticate(options)', maxFiles: 20, maxFunctions: 90 },
+      walk: () => authenticate({ issuer: name, audience, fetch, logger: false }),
+    },
+  ];
+  console.log('walk                    files   at most   functions   at most');
+  for (const { name: title, maxFiles, maxFunctions, walk } of walks) {
+    for (let times = 0; times < WARM_UP; times++) await walk();
+    const called = await functionsCalled(walk);
+    const files = new Set(called.map(({ url }) => url));
+    const columns = [files.size, maxFiles, called.length, maxFunctions].map((count) => String(count).padStart(8));
+    console.log(title.padEnd(20) + columns.join('  '));
+    if (process.argv.includes('--list')) print(called);
+  }
+}
+
+/** One for each time that a walk is made: the last is counted. */
+function tokens(make: () => string): string[] {
+  return Array.from({ length: WARM_UP + 1 }, make);
+}
+
+function print(called: Awaited<ReturnType<typeof functionsCalled>>): void {
+  for (const file of new Set(called.map(({ url }) => url))) {
+    const names = called.filter(({ url }) => url === file).map(({ name }) => name || '(anonymous)');
+    console.log(`  ${file.replace(/^.*\/src\//, '')}: ${names.join(', ')}`);
+  }
+}
+
+void main().then(() => process.exit());
