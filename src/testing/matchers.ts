@@ -29,8 +29,9 @@ interface Comparison {
 
 const COMPARED_WHEN_NAMED = ['realm', 'resource_metadata', 'error_description'];
 const PROBLEM = 'application/problem+json';
-/** A scheme, which starts a challenge; a parameter; or a separator (RFC 9110 section 11.6.1). */
-const CHALLENGE_PART = /([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))|([\w!#$%&'*+.^`|~-]+)|[\s,]+/gy;
+/** A scheme, which starts a challenge; a parameter; or a separator (RFC 9110 section 11.6.1). Quotes are written as escapes. */
+const CHALLENGE_PART =
+  /([\w!#$%&\x27*+.^\x60|~-]+)\s*=\s*(?:\x22((?:[^\x22\\]|\\.)*)\x22|([^\s,]+))|([\w!#$%&\x27*+.^\x60|~-]+)|[\s,]+/gy;
 
 /**
  * Expects a refusal (4xx) whose challenge has exactly these parameters (RFC 6750 section 3); `realm`,
