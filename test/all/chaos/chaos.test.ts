@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { compileRevision } from '../setup/run-folder.cjs';
 import { report } from './report';
 import { runChaos } from './run';
+import { BOUNDS } from './stand';
 
 /** The newest release before this commit: processes of it run beside those of today. Before the first one, none does. */
 function lastRelease(): string | undefined {
@@ -19,7 +20,7 @@ it('under faults of Redis, gates and clocks every promise holds: a short run of 
   // This seed draws a failover, a wipe, a clock of a gate that is set wrong, a restore, and a step of the clock of the publisher, with short pauses.
   const { counts, entries } = await runChaos({ source: 'redis', length: { faults: 5 }, seed: 18242, beside });
   const broken = counts.filter(({ violations }) => violations.length > 0);
-  if (broken.length > 0) throw new Error(report(counts, entries));
+  if (broken.length > 0) throw new Error(report(counts, entries, BOUNDS));
   // Otherwise nothing was tested.
   for (const { rule, checked } of counts) if (rule !== 'crash') expect([rule, checked]).not.toEqual([rule, 0]);
 });

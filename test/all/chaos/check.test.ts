@@ -1,8 +1,14 @@
-import { check, growth } from './check';
+import { check, growth, stallsIn } from './check';
 import type { Bounds } from './check';
-import type { ChangeEntry, Entry, FaultEntry, RequestEntry } from './ledger';
+import type { ChangeEntry, DelayEntry, Entry, FaultEntry, RequestEntry } from './ledger';
 
-const BOUNDS: Bounds = { healthyMs: 1_000, anyFaultMs: 5_000, recoveryMs: 3_000, growthBytes: 100 };
+const BOUNDS: Bounds = {
+  healthyMs: 1_000,
+  anyFaultMs: 5_000,
+  recoveryMs: 3_000,
+  stall: { longerThanMs: 1_000, withinMs: 4_000 },
+  growthBytes: 100,
+};
 /** Long after any fault. */
 const T = 100_000;
 
@@ -37,6 +43,15 @@ const fault = (fromMs: number, toMs: number, more: Partial<FaultEntry> = {}): Fa
   toMs,
   isOutage: true,
   ...more,
+});
+/** Of the machine, in the 250 ms before. */
+const delay = (toMs: number, delayMs: number, gate?: string): DelayEntry => ({
+  kind: 'delay',
+  process: gate === undefined ? 'engine 7' : `${gate}#1`,
+  fromMs: toMs - 250,
+  toMs,
+  delayMs,
+  ...(gate !== undefined && { gate }),
 });
 const final = (generation: number, status: number): RequestEntry =>
   request(generation, T + 90_000, status, { final: true });
@@ -145,6 +160,22 @@ describe('the checker of the chaos run', () => {
     ['503 before the fault', [fault(T + 11, T + 90), request(1, T, 503)], [UNAVAILABLE]],
     ['503 while another gate has a fault', [fault(T, T + 90, { gate: 'gate-2' }), request(1, T, 503)], [UNAVAILABLE]],
     ['503 while its gate has a fault', [fault(T, T + 90, { gate: 'gate-1' }), request(1, T, 503)], []],
+    ['503 while the engine is stalled', [delay(T, 1_001), request(1, T, 503)], []],
+    ['503 after delays that are no stall', [delay(T - 250, 500), delay(T, 500), request(1, T, 503)], [UNAVAILABLE]],
+    ['503 after delays that together are a stall', [delay(T - 3_999, 500), delay(T, 501), request(1, T, 503)], []],
+    ['503 after delays too far apart', [delay(T - 4_000, 1_000), delay(T, 1_000), request(1, T, 503)], [UNAVAILABLE]],
+    ['503 within the recovery from a stall', [delay(T - 3_000, 1_001), request(1, T, 503)], []],
+    ['503 after the recovery from a stall', [delay(T - 3_001, 1_001), request(1, T, 503)], [UNAVAILABLE]],
+    ['503 before the stall', [delay(T + 261, 1_001), request(1, T, 503)], [UNAVAILABLE]],
+    ['503 while its gate is stalled', [delay(T, 1_001, 'gate-1'), request(1, T, 503)], []],
+    ['503 while another gate is stalled', [delay(T, 1_001, 'gate-2'), request(1, T, 503)], [UNAVAILABLE]],
+    [
+      '503 after delays of several processes',
+      [delay(T, 600, 'gate-1'), delay(T, 600), request(1, T, 503)],
+      [UNAVAILABLE],
+    ],
+    ['no response while its gate is stalled', [delay(T, 1_001, 'gate-1'), request(1, T, 0)], []],
+    ['a published change that is lost in a stall', [...HISTORY, delay(T, 1_001), published(2, T, false)], [MISSING]],
     ['no response without a fault', [request(1, T, 0)], [SILENT]],
     ['no response during a fault', [fault(T, T + 90), request(1, T, 0)], []],
     ['a 500', [request(1, T, 500)], ['other status than 200, 401, 503']],
@@ -178,6 +209,19 @@ describe('the checker of the chaos run', () => {
       checked: 1,
       violations: ['1970-01-01T00:01:42.010Z gate-1#1: 200 for pos of generation 1: 1000 ms after the bound'],
     });
+  });
+
+  it('counts the stalls, and the responses that only they explain', () => {
+    const entries = [
+      ...[delay(T, 1_001), delay(T + 250, 250), delay(T + 9_000, 999), delay(T + 9_000, 1_001, 'gate-1')],
+      ...[request(1, T, 503), fault(T + 8_000, T + 9_000, { gate: 'gate-1' }), request(1, T + 9_000, 503)],
+    ];
+    const { stalls, explained } = stallsIn(entries, BOUNDS);
+    expect(stalls.map(({ name, gate, fromMs, toMs }) => [name, gate, fromMs - T, toMs - T])).toEqual([
+      ['engine 7 stalled', undefined, -250, 250],
+      ['gate-1#1 stalled', 'gate-1', 8_750, 9_000],
+    ]);
+    expect(explained).toBe(1);
   });
 
   it('sees no growth in too few samples', () => {

@@ -1,4 +1,4 @@
-import type { ChangeEntry, Entry, FaultEntry, MemoryEntry, PublishedEntry, RequestEntry } from './ledger';
+import type { ChangeEntry, DelayEntry, Entry, FaultEntry, MemoryEntry, PublishedEntry, RequestEntry } from './ledger';
 
 /** The bounds that the documentation promises, for the settings of a run; in ms. */
 export interface Bounds {
@@ -8,6 +8,11 @@ export interface Bounds {
   readonly anyFaultMs: number;
   /** After the end of a fault, until no request is refused with 503. */
   readonly recoveryMs: number;
+  /**
+   * A process that the machine gives no time for longer than this, in total within a period, is stalled like by SIGSTOP: a fault, from
+   * the first to the last of those delays.
+   */
+  readonly stall: { readonly longerThanMs: number; readonly withinMs: number };
   /** Longest growth of one process's memory, in bytes. */
   readonly growthBytes: number;
 }
@@ -21,9 +26,12 @@ export interface Count {
 
 type Acknowledged = ChangeEntry & Required<Pick<ChangeEntry, 'ack'>>;
 
+/** 503 without a fault: what a run on a machine that is too busy shows first. */
+const UNAVAILABLE = '503 while the source was healthy';
+
 /** Counts what must not happen in a run; a pure function of its ledger. */
 export function check(entries: readonly Entry[], bounds: Bounds): readonly Count[] {
-  const run = readRun(entries);
+  const run = readRun(entries, bounds);
   const requests = run.requests.filter(({ final }) => !final);
   const dead = requests.filter((request) => changesSince(request, run).length > 0);
   const good = requests.filter((request) => isGood(request, run));
@@ -33,7 +41,7 @@ export function check(entries: readonly Entry[], bounds: Bounds): readonly Count
     count('token accepted that the process had refused', processesOf(requests), acceptedAgain),
     count('good token refused with 401', good, (request) => refusedGood(request, run, bounds)),
     count('published change not in the log', run.published, (change) => notInLog(change, run)),
-    count('503 while the source was healthy', requests, (request) => healthy(request, [503], run, bounds)),
+    count(UNAVAILABLE, requests, (request) => healthy(request, [503], run, bounds)),
     count('no response from a running gate', requests, (request) => healthy(request, [0], run, bounds)),
     count('other status than 200, 401, 503', requests, ({ status, process }) =>
       [0, 200, 401, 503].includes(status) ? undefined : `${status} from ${process}`,
@@ -45,6 +53,18 @@ export function check(entries: readonly Entry[], bounds: Bounds): readonly Count
       return grownBytes > bounds.growthBytes ? `${process}: ${Math.round(grownBytes / 1e6)} MB` : undefined;
     }),
   ];
+}
+
+/** The stalls of a run, and how many responses with 503 nothing else explains. */
+export function stallsIn(
+  entries: readonly Entry[],
+  bounds: Bounds,
+): { readonly stalls: readonly FaultEntry[]; readonly explained: number } {
+  const unexplained = (among: readonly Entry[]): number =>
+    check(among, bounds).find(({ rule }) => rule === UNAVAILABLE)?.violations.length ?? 0;
+  const delays = entries.filter((entry): entry is DelayEntry => entry.kind === 'delay');
+  const explained = unexplained(entries.filter(({ kind }) => kind !== 'delay')) - unexplained(entries);
+  return { stalls: stallsOf(delays, bounds), explained };
 }
 
 function count<Case>(rule: string, cases: readonly Case[], judge: (one: Case) => string | undefined): Count {
@@ -62,14 +82,40 @@ interface Run {
   readonly changes: ReadonlyMap<string, readonly ChangeEntry[]>;
 }
 
-function readRun(entries: readonly Entry[]): Run {
+function readRun(entries: readonly Entry[], bounds: Bounds): Run {
   const of = <Kind extends Entry['kind']>(kind: Kind): Extract<Entry, { kind: Kind }>[] =>
     entries.filter((entry): entry is Extract<Entry, { kind: Kind }> => entry.kind === kind);
+  const made = of('fault');
   const changes = groupBy(of('change'), ({ client }) => client);
   for (const list of changes.values()) list.sort((one, other) => one.sentMs - other.sentMs);
-  const faults = of('fault');
-  const published = of('published').filter(({ atMs, readMs }) => !outageIn(atMs - LOST_MS, readMs, '', faults));
+  const published = of('published').filter(({ atMs, readMs }) => !outageIn(atMs - LOST_MS, readMs, '', made));
+  const faults = [...made, ...stallsOf(of('delay'), bounds)];
   return { requests: of('request'), published, faults, crashes: of('crash'), memory: of('memory'), changes };
+}
+
+/** The stalls of a run; those that overlap are one. */
+function stallsOf(delays: readonly DelayEntry[], { stall }: Bounds): readonly FaultEntry[] {
+  return [...groupBy(delays, ({ process }) => process)].flatMap(([process, own]) => {
+    const stalls: FaultEntry[] = [];
+    for (const { toMs, gate } of own) {
+      const near = own.filter((one) => one.toMs <= toMs && one.toMs > toMs - stall.withinMs);
+      if (near.reduce((sum, { delayMs }) => sum + delayMs, 0) <= stall.longerThanMs) continue;
+      const fromMs = Math.min(...near.map((one) => one.fromMs));
+      const before = stalls.at(-1);
+      const isSame = before !== undefined && before.toMs >= fromMs;
+      if (isSame) stalls.pop();
+      const name = `${process} stalled`;
+      stalls.push({
+        kind: 'fault',
+        name,
+        fromMs: isSame ? before.fromMs : fromMs,
+        toMs,
+        isOutage: true,
+        ...(gate && { gate }),
+      });
+    }
+    return stalls;
+  });
 }
 
 /** An engine that is killed may lose what it has acknowledged in the second before. */

@@ -7,6 +7,7 @@ import type { Ledger } from './ledger';
 export interface Child {
   /** Its name in the ledger. */
   readonly name: string;
+  readonly pid: number;
   readonly port: number;
   /** Resolves when its gate is ready. */
   readonly ready: Promise<void>;
@@ -15,14 +16,10 @@ export interface Child {
   kill(): Promise<void>;
 }
 
-const STARVED = 'machine too busy for a process';
-
 interface Message {
   readonly port?: number;
   readonly isReady?: true;
   readonly bytes?: number;
-  /** For how long the process could not run just before this. */
-  readonly starvedMs?: number;
   /** A change that the publisher calls published. */
   readonly published?: readonly [client: string, generation: number];
 }
@@ -41,14 +38,6 @@ export async function startChild(
   const child = spawn(process.execPath, [script, ...args], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
-  /** A process that gets no time of the machine can neither read nor mark: an outage, of every gate where it is the publisher. */
-  function addStarved(starvedMs: number): void {
-    const toMs = Date.now();
-    const [owner = ''] = name.split('#');
-    const gate = owner === 'token-server' ? {} : { gate: owner };
-    ledger.add({ kind: 'fault', name: STARVED, fromMs: toMs - starvedMs, toMs, isOutage: true, ...gate });
-  }
-
   const printed = collect(child.stderr);
   let isKilled = false;
   const exited = once(child, 'close').then(([code, signal]: unknown[]) => {
@@ -63,7 +52,6 @@ export async function startChild(
       if (message.port !== undefined) resolve(message.port);
       if (message.isReady) resolveReady();
       if (message.published) onPublished(...message.published);
-      if (message.starvedMs) addStarved(message.starvedMs);
       if (message.bytes === undefined) return;
       ledger.add({ kind: 'memory', process: name, atMs: Date.now(), bytes: message.bytes });
     });
@@ -71,6 +59,7 @@ export async function startChild(
   });
   return {
     name,
+    pid: child.pid as number,
     port,
     ready,
     send: (message) => void child.send(message, () => undefined),

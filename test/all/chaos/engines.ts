@@ -6,10 +6,13 @@ import { fakeClock } from '../support/fake-clock';
 import { startPostgres } from '../support/postgres-server';
 import { startRedis } from '../support/redis-server';
 import { startTcpProxy } from '../support/tcp-proxy';
+import { withChildren } from './scheduling';
 
 /** The server of a log, and what can happen to it. */
 export interface Engine {
   readonly port: number;
+  /** Its processes now. */
+  readonly pids: () => readonly number[];
   /** URL of the log through a wire. */
   readonly url: (port: number) => string;
   readonly kill: () => Promise<void>;
@@ -49,6 +52,7 @@ async function redisEngine(env: Env = {}): Promise<Engine> {
     get port() {
       return primary.port;
     },
+    pids: () => [primary.pid],
     url: (port) => `redis://127.0.0.1:${port}`,
     kill: () => primary.kill(),
     start: () => primary.start(),
@@ -93,6 +97,7 @@ async function postgresEngine(env: Env = {}): Promise<Engine> {
   const psql = (input: string): Promise<string> => server.tool('psql', ['-q', '-1', '-v', 'ON_ERROR_STOP=1'], input);
   return {
     port: server.port,
+    pids: () => withChildren(server.pid),
     url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
     kill: () => server.kill(),
     start: () => server.start(),

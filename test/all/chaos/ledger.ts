@@ -49,6 +49,17 @@ export interface PublishedEntry {
   readonly isFound: boolean;
 }
 
+/** For how long a process could run in a period and did not, because the machine gave it no time. */
+export interface DelayEntry {
+  readonly kind: 'delay';
+  readonly process: string;
+  /** As in a fault. */
+  readonly gate?: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly delayMs: number;
+}
+
 /** A process that ended without being told to. */
 export interface CrashEntry {
   readonly kind: 'crash';
@@ -64,7 +75,7 @@ export interface MemoryEntry {
   readonly bytes: number;
 }
 
-export type Entry = ChangeEntry | PublishedEntry | RequestEntry | FaultEntry | CrashEntry | MemoryEntry;
+export type Entry = ChangeEntry | PublishedEntry | RequestEntry | FaultEntry | DelayEntry | CrashEntry | MemoryEntry;
 
 /** What happened in a run: in memory, and as JSON lines in a file where one is given. */
 export interface Ledger {

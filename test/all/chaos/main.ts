@@ -6,6 +6,7 @@ import { ENGINES } from './engines';
 import type { SourceName } from './engines';
 import { report } from './report';
 import { runChaos } from './run';
+import { BOUNDS } from './stand';
 import { compileRevision, compileSources } from '../setup/run-folder.cjs';
 
 /** `npm run chaos -- --source redis|postgres|http --minutes 5 [--seed 1] [--beside <git revision>]`: exit code 1 if a count is not 0. */
@@ -29,7 +30,7 @@ async function main(): Promise<void> {
   const { counts, entries } = await runChaos({ source: source as SourceName, length: { seconds }, seed, beside, file });
   const versions = values.beside === undefined ? '' : `, beside ${values.beside}`;
   const heading = `source ${source}, ${values.minutes} min, seed ${seed}${versions}, ledger ${file}`;
-  console.log(`${heading}\n\n${report(counts, entries)}`);
+  console.log(`${heading}\n\n${report(counts, entries, BOUNDS)}`);
   process.exitCode = counts.some(({ violations }) => violations.length > 0) ? 1 : 0;
 }
 

@@ -1,9 +1,9 @@
-import type { Count } from './check';
-import { growth } from './check';
+import { growth, stallsIn } from './check';
+import type { Bounds, Count } from './check';
 import type { Entry, FaultEntry, RequestEntry } from './ledger';
 
 /** The counts as a Markdown table, the faults that happened, the worst second, and the memory. */
-export function report(counts: readonly Count[], entries: readonly Entry[]): string {
+export function report(counts: readonly Count[], entries: readonly Entry[], bounds: Bounds): string {
   const of = <Kind extends Entry['kind']>(kind: Kind): Extract<Entry, { kind: Kind }>[] =>
     entries.filter((entry): entry is Extract<Entry, { kind: Kind }> => entry.kind === kind);
   const [faults, requests, changes] = [of('fault'), of('request'), of('change')];
@@ -21,12 +21,24 @@ export function report(counts: readonly Count[], entries: readonly Entry[]): str
     `${requests.length} requests: ${tally(requests.map(({ status }) => String(status || 'no response')))}`,
     `${changes.length} changes, ${acknowledged} acknowledged`,
     `${faults.length} faults: ${tally(faults.map(({ name }) => name))}`,
+    stallLine(entries, bounds),
     `memory: ${most} grew most, by ${megabytes.toFixed(1)} MB`,
     worstSecond(requests, faults),
     ...counts.flatMap(({ rule, violations }) =>
       violations.slice(0, 5).map((violation) => `BROKEN ${rule}: ${violation}`),
     ),
   ].join('\n');
+}
+
+/** What the machine itself did: stalls are faults, but none that the run has made. */
+function stallLine(entries: readonly Entry[], bounds: Bounds): string {
+  const { stalls, explained } = stallsIn(entries, bounds);
+  const { longerThanMs, withinMs } = bounds.stall;
+  const processes = stalls.length === 0 ? '' : ` (${tally(stalls.map(({ name }) => name))})`;
+  return (
+    `${stalls.length} stalls: a process got no time of the machine for more than ${longerThanMs} ms of ${withinMs} ms${processes}; ` +
+    `${explained} responses with 503 came then or within ${bounds.recoveryMs} ms, and in no other fault`
+  );
 }
 
 function tally(names: readonly string[]): string {

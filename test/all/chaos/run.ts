@@ -111,7 +111,11 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
   }
 
   async function burst(): Promise<void> {
-    for (let number = 0; number < BURST; number++) presentAny();
+    for (let number = 1; number <= BURST; number++) {
+      presentAny();
+      // The wires are in this process.
+      if (number % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
     await Promise.all(sent);
   }
 

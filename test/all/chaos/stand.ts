@@ -12,6 +12,8 @@ import { ENGINES } from './engines';
 import type { Engine, SourceName } from './engines';
 import type { Ledger } from './ledger';
 import { observeLog } from './observer';
+import { watchScheduling } from './scheduling';
+import type { Watched } from './scheduling';
 
 /** Limits of the gates: short, so that a run of minutes passes each of them often. */
 const LIMITS = {
@@ -29,6 +31,7 @@ export const BOUNDS: Bounds = {
   anyFaultMs: LIMITS.maxSilenceMs + LIMITS.clockToleranceSeconds * 1_000,
   // A mark that moves is waited for, 5 s at most, once the log can be read: a lost response takes 1 s, a new connection 2 s.
   recoveryMs: 8_000,
+  stall: { longerThanMs: LIMITS.readTimeoutMs, withinMs: LIMITS.maxStalenessMs },
   growthBytes: 64_000_000,
 };
 
@@ -108,6 +111,14 @@ export async function startStand({ source, gateCount, trusted, ledger, beside }:
   }
 
   for (let number = 1; number <= gateCount; number++) await addGate(`gate-${number}`);
+  const scheduling = watchScheduling(
+    (): readonly Watched[] => [
+      ...gates.flatMap(({ name, child }) => (child ? [{ name, pid: child.pid, gate: name }] : [])),
+      { name: 'token server', pid: tokenServer.pid },
+      ...(engine?.pids() ?? []).map((pid) => ({ name: `engine ${pid}`, pid })),
+    ],
+    ledger,
+  );
   return {
     engine,
     gates,
@@ -129,6 +140,7 @@ export async function startStand({ source, gateCount, trusted, ledger, beside }:
     },
     addGate,
     async close() {
+      scheduling.close();
       for (const { child, wire } of gates) {
         await child?.kill();
         await wire.close();

@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
 import type { Change } from '../../../src/gate/generation';
-import { watchEventLoop } from './event-loop';
 import { publishTo } from './publish-to';
 
 const [dataDir = '', port = '', url] = process.argv.slice(2);
@@ -20,6 +19,5 @@ void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, log
     createServer(handler).listen(Number(port), '127.0.0.1', () => process.send?.({ port: Number(port) }));
   },
 );
-watchEventLoop((starvedMs) => process.send?.({ starvedMs }));
 process.on('message', (message: { readonly shiftMs: number }) => void (shiftMs = message.shiftMs));
 process.on('disconnect', () => process.exit());

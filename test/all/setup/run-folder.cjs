@@ -44,7 +44,6 @@ const GATE_INTERNALS = 'test/support/gate-internals.ts';
 const CHAOS = [
   'test/all/chaos/*-process.ts',
   'test/all/chaos/publish-to.ts',
-  'test/all/chaos/event-loop.ts',
   GATE_INTERNALS,
 ];
 
