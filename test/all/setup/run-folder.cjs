@@ -41,11 +41,7 @@ const SOURCES = 'src/**/*.ts';
 
 const GATE_INTERNALS = 'test/support/gate-internals.ts';
 /** Scripts of the chaos run, which also runs versions of src beside each other. */
-const CHAOS = [
-  'test/all/chaos/*-process.ts',
-  'test/all/chaos/publish-to.ts',
-  GATE_INTERNALS,
-];
+const CHAOS = ['test/all/chaos/*-process.ts', 'test/all/chaos/publish-to.ts', GATE_INTERNALS];
 
 /** Compiles src of a git revision with the scripts of the chaos run of today, and returns the folder. */
 function compileRevision(revision) {
