@@ -18,7 +18,6 @@ import type { GateDependencies, IssuerSettings } from './read-options';
 /** How the claims of one kind of token are checked and read. */
 export interface ClaimsPolicy {
   readonly verifyClaims: ClaimsCheck;
-  /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
   readonly readScopes: ReturnType<typeof scopeReader>;
   /** Where the id of the client is. */
   readonly clientIdClaims: readonly string[];

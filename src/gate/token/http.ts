@@ -1,7 +1,7 @@
 import type { Schedule } from '../core/clock';
 import { attempt, ownMembers } from '../core/objects';
 import { loggableUrl } from '../core/urls';
-import { parseJson, parseJsonObject } from './strict-json';
+import { parseJsonObject } from './strict-json';
 import type { JsonObject } from './strict-json';
 
 /** The part of `fetch` that is used; inject another one for proxies, mutual TLS or tests. */
@@ -30,12 +30,6 @@ export class FetchError extends Error {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.status = options.status;
   }
-}
-
-/** Fetches JSON, parsed strictly. Rejects with a FetchError. */
-export async function fetchJson(url: string, options: FetchOptions): Promise<unknown> {
-  const bytes = await fetchBytes(url, options);
-  return attempt(() => parseJson(bytes)) ?? refuseDocument(url, 'did not respond with JSON', 200);
 }
 
 /** Fetches a JSON object, parsed strictly. Rejects with a FetchError. */
@@ -67,7 +61,7 @@ export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> 
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
     return refuseDocument(url, `responded with ${status}${advice}`, status);
   }
-  return unlessAborted(signal, loggableUrl(url), work(), () => unusedProxy(url));
+  return unlessAborted(signal, loggableUrl(url), work());
 }
 
 const MAX_BYTES = 1_048_576;
@@ -79,33 +73,7 @@ function refuseDocument(url: string, why: string, status: number): never {
 
 function fail(url: string, cause: unknown): never {
   const code = networkCodeOf(cause);
-  const why = code === undefined ? '' : ` (${code})${adviceOnCode(code, url)}`;
-  throw new FetchError(`${loggableUrl(url)} could not be fetched${why}`, { cause });
-}
-
-/** What to do about failures that are mistakes of the operator, by their codes. */
-const ADVICE_BY_CODE: readonly (readonly [code: RegExp, advice: string])[] = [
-  [
-    /SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CERT_UNTRUSTED/,
-    ': Node does not know the CA of its certificate; start with NODE_EXTRA_CA_CERTS=/path/to/ca.pem',
-  ],
-  [/CERT_(HAS_EXPIRED|NOT_YET_VALID)/, ': its certificate is not valid now'],
-  [/ALTNAME_INVALID/, ': its certificate is for another host name'],
-  [/WRONG_VERSION_NUMBER|PACKET_LENGTH|EPROTO/, ': it does not speak TLS; check scheme and port'],
-  [/TIMEOUT|ETIMEDOUT|UNREACH/, '; where only a proxy leads out, start with HTTPS_PROXY and NODE_USE_ENV_PROXY=1'],
-];
-
-function adviceOnCode(code: string, url: string): string {
-  const [, advice = ''] = ADVICE_BY_CODE.find(([pattern]) => pattern.test(code)) ?? [];
-  return advice.startsWith(':') ? advice : unusedProxy(url) || advice;
-}
-
-/** Behind a proxy, requests that do not use it time out, or find no host of that name. */
-function unusedProxy(url: string): string {
-  const { env } = process;
-  const name = ['HTTPS_PROXY', 'https_proxy'].find((one) => env[one]);
-  if (name === undefined || env['NODE_USE_ENV_PROXY'] === '1' || !url.startsWith('https:')) return '';
-  return `; ${name} is set, but Node uses it only with NODE_USE_ENV_PROXY=1`;
+  throw new FetchError(`${loggableUrl(url)} could not be fetched${code === undefined ? '' : ` (${code})`}`, { cause });
 }
 
 /** Without prototypes: fetch reads inherited members of its options too. */
@@ -145,7 +113,6 @@ export async function unlessAborted<Value>(
   signal: AbortSignal,
   what: string,
   work: Promise<Value>,
-  advice = () => '',
 ): Promise<Value> {
   let giveUp = (): void => undefined;
   const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(new FetchError('aborted'))));
@@ -154,9 +121,8 @@ export async function unlessAborted<Value>(
     return await Promise.race([work, aborted]);
   } catch (error) {
     const reason: unknown = signal.reason;
-    if (signal.aborted)
-      throw new FetchError(`${what} ${typeof reason === 'string' ? reason : 'did not respond in time'}${advice()}`);
-    throw error;
+    if (!signal.aborted) throw error;
+    throw new FetchError(`${what} ${typeof reason === 'string' ? reason : 'did not respond in time'}`);
   } finally {
     signal.removeEventListener('abort', giveUp);
   }

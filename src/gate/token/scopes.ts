@@ -1,5 +1,3 @@
-import { valueOf } from '../core/callbacks';
-import { AuthError } from '../core/errors';
 import { isObject } from '../core/objects';
 import { isList, option, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
@@ -10,55 +8,33 @@ import type { JsonObject } from './strict-json';
 export interface ScopeOptions {
   /**
    * Claims whose names count together: strings of space-separated names, or arrays. `'realm_access.roles'` is a claim in
-   * another one; a claim whose own name contains dots is written as a path: `['https://example.com/roles']`. With a
-   * `prefix`, which is put before each of its names, those of two claims stay apart. Default: the first present claim of
-   * the preset.
+   * another one; a claim whose own name contains dots is written as a path: `['https://example.com/roles']`. Default: the
+   * first present claim of the preset.
    */
-  readonly from?:
-    | readonly (string | readonly string[] | { readonly claim: string | readonly string[]; readonly prefix: string })[]
-    | undefined;
-  /**
-   * The scopes that each name grants; a name that is not in it grants nothing. Or a function that returns the scopes: if
-   * it throws, or returns anything but an array of scopes, the token is refused with 403. Default: each name is a scope.
-   */
-  readonly map?:
-    | Readonly<Record<string, string | readonly string[]>>
-    | ((names: readonly string[], claims: Readonly<Record<string, unknown>>) => readonly string[])
-    | undefined;
+  readonly from?: readonly (string | readonly string[])[] | undefined;
+  /** The scopes that each name grants; a name that is not in it grants nothing. Default: each name is a scope. */
+  readonly map?: Readonly<Record<string, string | readonly string[]>> | undefined;
 }
-
-type ScopeFunction = Exclude<NonNullable<ScopeOptions['map']>, Readonly<Record<string, unknown>>>;
 
 /** Reads the scopes of a token from its claims. */
 type ScopeReader = (claims: JsonObject) => readonly string[];
 
-/** A claim by its path, and what is put before each of its names. */
-export interface ScopeClaim {
-  readonly path: readonly string[];
-  readonly prefix: string;
-}
-
 /** Where the server's names of permissions are, and which scopes they grant here. */
 export interface ScopeRule {
-  /** Claims whose names count together; `undefined`: the first present claim of the preset. */
-  readonly from: readonly ScopeClaim[] | undefined;
+  /** Paths of claims whose names count together; `undefined`: the first present claim of the preset. */
+  readonly from: readonly (readonly string[])[] | undefined;
   /** Names that are not in the map grant nothing; `undefined`: each name is a scope. */
-  readonly map: ReadonlyMap<string, readonly string[]> | ScopeFunction | undefined;
+  readonly map: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-/**
- * Makes the function that reads the scopes of a token. What it returns under a rule are scope-tokens only (RFC 6749
- * section 3.3). A function of the app that throws, or returns anything but an array of them, refuses the token with an
- * AuthError `claim_refused`.
- */
+/** Makes the function that reads the scopes of a token: under a rule scope-tokens only (RFC 6749 section 3.3). */
 export function scopeReader(presetClaims: readonly string[], rule?: ScopeRule): ScopeReader {
   if (!rule) return (claims) => readScopes(claims, presetClaims);
   const { from, map } = rule;
   const namesOf: ScopeReader = from
-    ? (claims) => unique(from.flatMap((claim) => namesOfClaim(claims, claim)))
+    ? (claims) => unique(from.flatMap((path) => namesOfClaim(claims, path)))
     : (claims) => readScopes(claims, presetClaims);
   if (map === undefined) return (claims) => namesOf(claims).filter(isScopeToken);
-  if (typeof map === 'function') return (claims) => mapByFunction(map, namesOf(claims), claims);
   return (claims) => unique(namesOf(claims).flatMap((name) => map.get(name) ?? []));
 }
 
@@ -76,37 +52,15 @@ export function isScopeToken(text: string): boolean {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
 }
 
-/** The names at a path of own members, where arrays have none. */
-export function namesAt(claims: JsonObject, path: readonly string[]): readonly string[] {
+/** The names in the claim at a path of own members, where arrays have none. */
+export function namesOfClaim(claims: JsonObject, path: readonly string[]): readonly string[] {
   const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), claims);
   return namesIn(value).filter((name) => name !== '');
 }
 
-/** The names of a claim, each with its prefix. */
-export function namesOfClaim(claims: JsonObject, { path, prefix }: ScopeClaim): readonly string[] {
-  return namesAt(claims, path).map((name) => prefix + name);
-}
-
 function namesIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return value.split(' ');
-  return isListOfStrings(value) ? value : [];
-}
-
-function mapByFunction(map: ScopeFunction, names: readonly string[], claims: JsonObject): readonly string[] {
-  let scopes: unknown;
-  try {
-    scopes = valueOf(() => map(Object.freeze([...names]), claims));
-  } catch (cause) {
-    throw new AuthError('claim_refused', { privateDetail: 'option scopes.map threw', cause });
-  }
-  // A copy, so that what was checked is what counts; it also turns holes into `undefined`.
-  const copy: unknown = isList(scopes) ? [...scopes] : scopes;
-  if (isListOfStrings(copy) && copy.every(isScopeToken)) return unique(copy);
-  throw new AuthError('claim_refused', { privateDetail: 'option scopes.map did not return an array of scopes' });
-}
-
-function isListOfStrings(value: unknown): value is readonly string[] {
-  return isList(value) && value.every((entry) => typeof entry === 'string');
+  return isList(value) && value.every((entry) => typeof entry === 'string') ? value : [];
 }
 
 function unique(scopes: readonly string[]): readonly string[] {
@@ -120,7 +74,7 @@ const FROM = option('a non-empty array of claims', readFrom, undefined, {
     freezeJson(text.startsWith('[') ? parseJson(Buffer.from(text)) : text.split(/[\s,]+/).filter(Boolean)),
 });
 
-const MAP = option('a function, or an object with the scopes of each name', readMap, undefined, {
+const MAP = option('an object with the scopes of each name', readMap, undefined, {
   expected: 'a JSON object with the scope, or an array of the scopes, that each name grants',
   convert: (text) => freezeJson(parseJsonObject(Buffer.from(text))),
 });
@@ -144,16 +98,7 @@ export const SCOPES_OPTION = option.nested(
 );
 
 function readFrom(given: unknown, at: OptionPlace): ScopeRule['from'] {
-  return isList(given) && given.length > 0 ? given.map((claim) => readClaim(claim, at)) : undefined;
-}
-
-function readClaim(given: unknown, at: OptionPlace): ScopeClaim {
-  if (!isObject(given)) return { path: readPath(given, at), prefix: '' };
-  const { claim, prefix, ...others } = given;
-  if (typeof prefix === 'string' && isScopeToken(prefix) && Object.keys(others).length === 0) {
-    return { path: readPath(claim, at), prefix };
-  }
-  return refuseOption(at, 'claims as { claim: "realm_access.roles", prefix: "realm:" }', given);
+  return isList(given) && given.length > 0 ? given.map((claim) => readPath(claim, at)) : undefined;
 }
 
 function readPath(claim: unknown, at: OptionPlace): readonly string[] {
@@ -171,20 +116,15 @@ function readPath(claim: unknown, at: OptionPlace): readonly string[] {
 
 /** A `Map` has no members: it would grant nothing, silently. */
 function readMap(map: unknown, { factory, name: option }: OptionPlace): ScopeRule['map'] {
-  if (typeof map === 'function') return map as ScopeRule['map'];
   const entries = isObject(map) ? Object.entries(map) : [];
   if (entries.length === 0) return undefined;
   return new Map(
-    entries.map(([name, scopes]) => [
-      name,
-      readMapped({ factory, name: `${option}[${JSON.stringify(name)}]` }, scopes),
-    ]),
+    entries.map(([name, scopes]) => {
+      const list: unknown = typeof scopes === 'string' ? [scopes] : scopes;
+      const fits = isList(list) && [...list].every((scope) => typeof scope === 'string' && isScopeToken(scope));
+      const at = { factory, name: `${option}[${JSON.stringify(name)}]` };
+      if (!fits) refuseOption(at, 'a scope without blanks, or an array of them', scopes);
+      return [name, Object.freeze([...(list as string[])])];
+    }),
   );
-}
-
-function readMapped(at: OptionPlace, scopes: unknown): readonly string[] {
-  const list: unknown = typeof scopes === 'string' ? [scopes] : scopes;
-  const fits = isList(list) && [...list].every((scope) => typeof scope === 'string' && isScopeToken(scope));
-  if (!fits) refuseOption(at, 'a scope without blanks, or an array of them', scopes);
-  return Object.freeze([...(list as string[])]);
 }

@@ -1,6 +1,5 @@
 import { FetchError, fetchObject } from '../../../src/gate/token/http';
 import type { Fetch } from '../../../src/gate/token/http';
-import { rememberEnvironment } from '../../support/environment';
 
 const URL_ = 'https://login.test/doc?key=secret';
 const respondWith =
@@ -112,35 +111,5 @@ describe('fetchObject()', () => {
     const fetch: Fetch = () => ((called = true), Promise.resolve(new Response('{}')));
     expect((await failureOf(get(fetch, abort.signal))).message).toBe(`https://login.test/doc ${complaint}`);
     expect(called).toBe(false);
-  });
-});
-
-describe('the advice about connections', () => {
-  const failWith = (code: string): Fetch => {
-    const cause = Object.assign(new Error('secret'), { code });
-    return () => Promise.reject(new TypeError('fetch failed', { cause }));
-  };
-  const CA = ': Node does not know the CA of its certificate; start with NODE_EXTRA_CA_CERTS=/path/to/ca.pem';
-  const OUT = '; where only a proxy leads out, start with HTTPS_PROXY and NODE_USE_ENV_PROXY=1';
-  const UNUSED = '; HTTPS_PROXY is set, but Node uses it only with NODE_USE_ENV_PROXY=1';
-
-  it.each([
-    ['SELF_SIGNED_CERT_IN_CHAIN', {}, CA],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', {}, CA],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', {}, CA],
-    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', { HTTPS_PROXY: 'http://x:y@proxy.test' }, CA],
-    ['CERT_HAS_EXPIRED', {}, ': its certificate is not valid now'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', {}, ': its certificate is for another host name'],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', {}, ': it does not speak TLS; check scheme and port'],
-    ['UND_ERR_CONNECT_TIMEOUT', {}, OUT],
-    ['UND_ERR_CONNECT_TIMEOUT', { HTTPS_PROXY: 'http://x:y@proxy.test' }, UNUSED],
-    ['ENOTFOUND', { HTTPS_PROXY: 'http://x:y@proxy.test' }, UNUSED],
-    ['ENOTFOUND', { HTTPS_PROXY: 'http://x:y@proxy.test', NODE_USE_ENV_PROXY: '1' }, ''],
-    ['ECONNREFUSED', {}, ''],
-  ])('%s with %j', async (code, env, advice) => {
-    const putBack = rememberEnvironment();
-    Object.assign(process.env, { HTTPS_PROXY: '', https_proxy: '', ...env });
-    const { message } = await failureOf(get(failWith(code))).finally(putBack);
-    expect(message).toBe(`https://login.test/doc could not be fetched (${code})${advice}`);
   });
 });
