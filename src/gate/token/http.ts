@@ -109,11 +109,7 @@ function networkCodeOf(error: unknown): string | undefined {
  * @param what - begins the message: "<what> did not respond within 5000 ms"
  * @throws FetchError when the signal aborts
  */
-export async function unlessAborted<Value>(
-  signal: AbortSignal,
-  what: string,
-  work: Promise<Value>,
-): Promise<Value> {
+export async function unlessAborted<Value>(signal: AbortSignal, what: string, work: Promise<Value>): Promise<Value> {
   let giveUp = (): void => undefined;
   const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(new FetchError('aborted'))));
   signal.addEventListener('abort', giveUp);

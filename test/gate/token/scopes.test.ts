@@ -182,10 +182,7 @@ describe('the option scopes', () => {
       { map: new Map([['a', 'b']]) },
       'option "scopes.map" must be an object with the scopes of each name, got an object',
     ],
-    [
-      { map: ['a'] },
-      'option "scopes.map" must be an object with the scopes of each name, got an array of 1',
-    ],
+    [{ map: ['a'] }, 'option "scopes.map" must be an object with the scopes of each name, got an array of 1'],
     [{ map: () => ['a'] }, 'option "scopes.map" must be an object with the scopes of each name, got a function'],
     [{ map: null }, 'option "scopes.map" must be an object with the scopes of each name, got null'],
     [{ map: { till: 'orders:read orders:write' } }, `${scope('till')} "orders:read orders:write"`],
