@@ -12,17 +12,14 @@ import { readGateOptions } from '../gate/read-options';
 import type { GateInternals } from '../gate/read-options';
 import { GateVerifier, rememberGate } from '../gate/verifier';
 import { resourceMetadataUrl } from './metadata';
-import { ConfigurationAdvisor } from './advisor';
-import { decisionOf } from './decision';
-import type { Accepted } from './decision';
+import { decisionOf, startTiming } from './decision';
+import type { Accepted, Timing } from './decision';
 import { scopesOfRoute } from './guard';
-import { decisionRecorder, startTiming } from './recorder';
-import type { Timing } from './recorder';
-import { letTryGate } from './report-only';
+import { decisionRecorder } from './recorder';
+import { differenceCounter, letTryGate } from './report-only';
 import { addressOf, asNodeRequest, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
-import { trialLog } from './refusal-log';
 import { enforceGuards, warnUnguarded } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */
@@ -96,7 +93,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   const settings = readGateOptions(given, internals);
   const verifier = new GateVerifier(settings);
   registerCopy();
-  const { logger, unguarded, optional, refusals, resource, clock, schedule, onDecision } = settings;
+  const { logger, unguarded, optional, refusals, resource, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes, possession, possessionRequired } = settings;
   const [challenge] = settings.challenges;
   const presentation = {
@@ -109,21 +106,12 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
     },
   };
   const sendPrepared = refusalSender(presentation);
-  const recorder = decisionRecorder(settings);
+  const recorder = decisionRecorder(verifier);
   const decide = decisionOf(verifier);
-  const advisor = new ConfigurationAdvisor(verifier);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
-  const trials = trialLog(settings);
-  const requestGate: RequestState['gate'] = {
-    logger,
-    unguarded,
-    problemTypes,
-    clock,
-    refuse: respond,
-    hold,
-    trials,
-  };
+  const differences = differenceCounter(settings);
+  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse: respond, hold, differences };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     const timing = startTiming();
@@ -158,10 +146,8 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   function remember(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): RequestState {
     const state = openState(req, requestGate, auth);
     req.auth = auth;
-    if (auth) advisor.isDone = true;
-    if (timing || onDecision) {
-      recorder.decided(req, auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }, timing);
-    }
+    if (auth) recorder.advisor.isDone = true;
+    if (timing || onDecision) recorder.accepted(req, auth, timing);
     return state;
   }
 
@@ -187,7 +173,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
         logUndecided(error);
         throw error;
       }
-      report(req, error, undefined, timing);
+      recorder.refused(req, error, undefined, timing);
       throw presentTo(req, error, presentation);
     }
   }
@@ -220,20 +206,12 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
     auth?: Auth,
     timing?: Timing,
   ): void {
-    report(req, error, auth, timing);
+    recorder.refused(req, error, auth, timing);
     const routeScopes = error.status === 401 && req.route && !challengeScopes ? scopesOfRoute(req) : undefined;
     const presented = routeScopes ? { ...presentation, challengeScopes: routeScopes } : presentation;
     if (refusals === 'next') return next(presentTo(req, error, presented));
     if (routeScopes) sendRefusal(req, res, presentTo(req, error, presented));
     else sendPrepared(req, res, error);
-  }
-
-  /** Hands a refusal to all who observe. */
-  function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {
-    const { reason, status } = error;
-    const verdict = { outcome: 'refused', reason, status, error, ...(auth && { auth }) } as const;
-    recorder.decided(req, verdict, timing);
-    advisor.note(req, error);
   }
 
   const gate: Gate = Object.assign(authenticate as Middleware, {
@@ -247,13 +225,13 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
     status: () => verifier.status(),
     close() {
       recorder.close();
-      trials.close();
+      differences.close();
       held.close();
       return verifier.close();
     },
   });
   rememberGate(gate, verifier);
-  letTryGate(gate, { gate: requestGate, schedule, decide, advisor });
+  letTryGate(gate, { gate: requestGate, schedule: settings.schedule, decide, advisor: recorder.advisor });
   return gate;
 }
 

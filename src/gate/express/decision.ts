@@ -1,13 +1,13 @@
 import { Authenticator } from 'passport';
 import type { BearerRequest } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
+import { decisionChannel } from '../core/channels';
 import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import type { Auth } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
 import { bearerToken } from '../token/bearer';
 import type { Caller } from '../token/fair-queue';
-import type { Timing } from './recorder';
 import type { GateRequest } from './request-state';
 
 /** What a request was accepted with. */
@@ -16,6 +16,17 @@ export interface Accepted {
   readonly auth: Auth | undefined;
   /** DPoP nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2). */
   readonly nonce?: string | undefined;
+}
+
+/** How long a decision took. `cache`: whether the token was verified before; `none`: there was none to verify. */
+export interface Timing {
+  readonly startedMs: number;
+  cache: 'hit' | 'miss' | 'none';
+}
+
+/** Starts to measure one request; `undefined` without a collector. */
+export function startTiming(): Timing | undefined {
+  return decisionChannel.hasSubscribers ? { startedMs: performance.now(), cache: 'none' } : undefined;
 }
 
 /**

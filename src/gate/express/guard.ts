@@ -262,8 +262,6 @@ type GuardCheck = (
  * @param check - returns the refusal, or `undefined` to allow the request
  */
 function makeGuard(name: string, requirement: GuardRequirement, check: GuardCheck): Middleware {
-  const scopes = isScopeRequirement(requirement) ? scopesOf(requirement) : [];
-
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
@@ -297,7 +295,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
   }
 
   Object.defineProperty(guard, 'name', { value: name });
-  letTryGuard(guard, { name, scopes, check });
+  letTryGuard(guard, { name, check });
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
 }
 

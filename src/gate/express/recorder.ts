@@ -1,85 +1,76 @@
 import { notify } from '../core/callbacks';
 import { decisionChannel } from '../core/channels';
-import type { Decision } from '../gate/options';
-import type { GateSettings } from '../gate/read-options';
-import { headerOf } from '../token/bearer';
-import { refusalLog } from './refusal-log';
+import type { AuthError } from '../core/errors';
+import { consoleLogger } from '../core/logger';
+import { REASONS } from '../core/reasons';
+import type { Auth, Decision } from '../gate/options';
+import type { GateVerifier } from '../gate/verifier';
+import { configurationAdvice } from '../token/advice';
+import { bearerToken, headerOf } from '../token/bearer';
+import type { Timing } from './decision';
+import { printable, refusalCounter } from './refusal-log';
 import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
 import type { GateRequest } from './request-state';
 
-/** How long a decision took. `cache`: whether the token was verified before; `none`: there was none to verify. */
-export interface Timing {
-  readonly startedMs: number;
-  cache: 'hit' | 'miss' | 'none';
-}
-
-/** Starts to measure one request; `undefined` without a collector. */
-export function startTiming(): Timing | undefined {
-  return decisionChannel.hasSubscribers ? { startedMs: performance.now(), cache: 'none' } : undefined;
-}
-
-/** What was decided, without the facts of the request, which cost as much as the rest and are often not needed. */
-type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' | 'auth'>;
-
-/**
- * Takes every decision of a gate and of its guards: the log, `onDecision` and the channel are given one record, so that they
- * cannot disagree.
- */
-export function decisionRecorder({ onDecision, ...settings }: GateSettings): {
-  readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing) => void;
+/** Takes every decision of a gate and of its guards. */
+export interface DecisionRecorder {
+  readonly accepted: (req: GateRequest, auth: Auth | undefined, timing: Timing | undefined) => void;
+  /** @param auth - the caller that a guard refuses: its token was good */
+  readonly refused: (req: GateRequest, error: AuthError, auth?: Auth, timing?: Timing) => void;
+  readonly advisor: ConfigurationAdvisor;
   readonly close: () => void;
-} {
-  const { logger } = settings;
-  const log = refusalLog(settings);
+}
+
+/** Pairs of reason and client whose refusals the console counts one by one. */
+const MAX_COUNTS = 100;
+
+/** The log, `onDecision` and the channel are given the same facts, so that they cannot disagree. */
+export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
+  const { onDecision, logger } = verifier.settings;
+  // A logger of the app gets a line for each refusal.
+  const counter = logger === consoleLogger ? refusalCounter(verifier.settings, 'refused', MAX_COUNTS) : undefined;
+  const advisor = configurationAdvisor(verifier);
   let hasWarned = false;
 
-  function decided(req: GateRequest, verdict: Verdict, timing?: Timing): void {
-    const { reason, status, error, auth } = verdict;
-    const isLogged = reason !== undefined && status !== undefined;
-    const isPublished = decisionChannel.hasSubscribers;
-    if (!onDecision && !isLogged && !isPublished) return;
-    const facts = factsOf(req);
-    const { issuer, clientId } = auth ?? error?.client ?? {};
-    if (isLogged) {
-      if (reason === 'missing_token' && isPreflight(req)) warnOfPreflight(req);
-      const detail = error?.privateDetail;
-      log.refused({ reason, status, issuer, clientId, ...facts, detail });
+  function accepted(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): void {
+    observe(req, auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }, factsOf(req, auth), timing);
+  }
+
+  function refused(req: GateRequest, error: AuthError, auth?: Auth, timing?: Timing): void {
+    const { reason, status, privateDetail: detail } = error;
+    const facts = factsOf(req, auth ?? error.client);
+    if (reason === 'missing_token' && !hasWarned && isPreflight(req)) {
+      hasWarned = true;
+      logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
     }
+    const refusal = { reason, status, ...facts, detail };
+    if (counter) counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
+    else logger.info(printable(refusal), 'request refused');
+    observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }) }, facts, timing);
+    advisor.note(req, error);
+  }
+
+  function observe(req: GateRequest, verdict: Partial<Decision>, facts: object, timing: Timing | undefined): void {
+    const isPublished = decisionChannel.hasSubscribers;
     if (!onDecision && !isPublished) return;
     const route = declaredRoute(req);
-    const decision = withRequest(
-      {
-        ...verdict,
-        ...(issuer !== undefined && { issuer }),
-        ...(clientId !== undefined && { clientId }),
-        ...facts,
-        ...(route !== undefined && { route }),
-        ...(timing && { durationMs: performance.now() - timing.startedMs, cache: timing.cache }),
-      },
-      req,
-    );
+    const decision = {
+      ...verdict,
+      ...facts,
+      ...(route !== undefined && { route }),
+      ...(timing && { durationMs: performance.now() - timing.startedMs, cache: timing.cache }),
+    } as Decision;
+    // Not enumerable: its headers have the token, and a decision is made to be logged.
+    Object.defineProperty(decision, 'request', { value: req });
     if (isPublished) decisionChannel.publish(decision);
-    if (onDecision) report(req, decision);
-  }
-
-  function warnOfPreflight(req: GateRequest): void {
-    if (hasWarned) return;
-    hasWarned = true;
-    logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
-  }
-
-  /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
-  function report(req: GateRequest, decision: Decision): void {
+    // An observer decides nothing: whether it throws or rejects, the response stays the same.
     notify(
       () => onDecision?.(decision, req),
       (error) => logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed'),
     );
   }
 
-  return {
-    decided,
-    close: () => log.close(),
-  };
+  return { accepted, refused, advisor, close: () => counter?.close() };
 }
 
 const PREFLIGHT_REFUSED =
@@ -91,12 +82,45 @@ function isPreflight(req: GateRequest): boolean {
   return headerOf(req, 'origin') !== undefined && headerOf(req, 'access-control-request-method') !== undefined;
 }
 
-/** The request is not enumerable: its headers have the token, and a decision is made to be logged. */
-function withRequest(decision: Omit<Decision, 'request'>, req: GateRequest): Decision {
-  return Object.defineProperty(decision, 'request', { value: req }) as Decision;
+/** What is known of a request and its client: nothing that is `undefined`. */
+function factsOf(req: GateRequest, { issuer, clientId }: Partial<NonNullable<AuthError['client']>> = {}) {
+  const requestId = requestIdOf(req);
+  return {
+    ...(issuer !== undefined && { issuer }),
+    ...(clientId !== undefined && { clientId }),
+    method: req.method ?? '',
+    path: pathOf(req),
+    ...(requestId !== undefined && { requestId }),
+  };
 }
 
-function factsOf(req: GateRequest): Pick<Decision, 'method' | 'path' | 'requestId'> {
-  const requestId = requestIdOf(req);
-  return { method: req.method ?? '', path: pathOf(req), ...(requestId !== undefined && { requestId }) };
+/** Logs once what to change if the first tokens are refused for reasons that a wrong configuration causes. */
+interface ConfigurationAdvisor {
+  /** Whether a token was accepted, or the advice was given. With several issuers a token does not show which one is meant. */
+  isDone: boolean;
+  /** Takes a refusal into account. Never throws. */
+  readonly note: (req: GateRequest, error: AuthError) => void;
+}
+
+function configurationAdvisor(verifier: GateVerifier): ConfigurationAdvisor {
+  const { issuers, challenges, logger } = verifier.settings;
+  const [issuer] = issuers;
+  const advisor = {
+    isDone: issuers.length > 1,
+    note(req: GateRequest, { reason }: AuthError): void {
+      if (!advisor.isDone && REASONS[reason].configuration) advise(req, reason).catch(() => undefined);
+    },
+  };
+
+  async function advise(req: GateRequest, reason: AuthError['reason']): Promise<void> {
+    const raw = bearerToken(req, challenges.length > 0);
+    const advice = issuer && configurationAdvice(reason, raw, issuer);
+    // It quotes the token, so its signature has to be good: a made-up one must not suggest anything.
+    if (!advice || !(await verifier.isSigned(raw)) || advisor.isDone) return;
+    advisor.isDone = true;
+    const message = 'no token has been accepted so far: check the configuration';
+    logger.warn({ issuer: issuer.issuer, reason, ...advice }, message);
+  }
+
+  return advisor;
 }

@@ -1,13 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { notify } from '../core/callbacks';
 import { withTimeLimit } from '../core/clock';
-import type { Schedule } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
+import { REASONS } from '../core/reasons';
 import type { Auth } from '../gate/options';
-import type { ConfigurationAdvisor } from './advisor';
+import type { GateSettings } from '../gate/read-options';
 import type { Accepted, Decide } from './decision';
+import type { DecisionRecorder } from './recorder';
+import { refusalCounter } from './refusal-log';
+import type { RefusalCounter } from './refusal-log';
 import { addressOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection } from './respond';
@@ -15,15 +18,14 @@ import { handleRejection } from './respond';
 /** What a gate lets its trial use. */
 interface TriableGate {
   readonly gate: RequestState['gate'];
-  readonly schedule: Schedule;
+  readonly schedule: GateSettings['schedule'];
   readonly decide: Decide;
-  readonly advisor: ConfigurationAdvisor;
+  readonly advisor: DecisionRecorder['advisor'];
 }
 
 /** What a guard lets its trial use. */
 interface TriableGuard {
   readonly name: string;
-  readonly scopes: readonly string[];
   readonly check: (
     auth: Auth,
     req: GateRequest,
@@ -59,7 +61,6 @@ interface Trial {
   readonly state: RequestState | undefined;
   auth: Auth | undefined;
   refusal: AuthError | undefined;
-  readonly scopes: string[];
   /** Present while the gate has not decided yet. */
   deciding: Promise<void> | undefined;
   /** What has to end before the trial can be compared with the response. */
@@ -150,7 +151,7 @@ function gateOnTrial({ gate, schedule, decide, advisor }: TriableGate): TrialMid
 
 const TOO_LATE = new Error('the trial has not decided in time');
 
-function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
+function guardOnTrial({ name, check }: TriableGuard): TrialMiddleware {
   let hasWarned = false;
 
   return (req, res, next) => {
@@ -165,7 +166,6 @@ function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
     const ask = (): void | Promise<void> => {
       // A guard adds nothing where the gate, or a guard before it, would have refused.
       if (trial.refusal || trial.hasFailed) return;
-      trial.scopes.push(...scopes);
       const refusal = trial.auth ? check(trial.auth, req, trial.gate) : new AuthError('missing_token');
       return refusal instanceof Promise ? refusal.then(refuse) : refuse(refusal);
     };
@@ -190,7 +190,7 @@ function begin(
   { auth, refusal }: Partial<Pick<RequestState, 'auth' | 'refusal'>> = {},
 ): Trial {
   const trial: Trial = {
-    ...{ gate, state: stateOf(req), auth, refusal, scopes: [] },
+    ...{ gate, state: stateOf(req), auth, refusal },
     ...{ deciding: undefined, work: [], hasFailed: false },
   };
   const trials = trialsOf.get(req);
@@ -226,7 +226,27 @@ function logFailure({ gate }: Trial, error: unknown): void {
   gate.logger.error({ error: errorText(error) }, 'a trial could not be decided');
 }
 
-function compare(trial: Trial, req: GateRequest, res: ServerResponse): void {
-  if (trial.hasFailed) return;
-  trial.gate.trials.compare(trial, res.statusCode, req.method ?? '', routeOf(req));
+/** Triples of client, reason and route that are counted one by one. */
+const MAX_DIFFERENCES = 5_000;
+
+/** Counts where the trials of one gate, and of guards after it, decide otherwise than what responds. */
+export function differenceCounter(settings: GateSettings): RefusalCounter {
+  return refusalCounter(settings, 'differently decided', MAX_DIFFERENCES);
+}
+
+function compare(
+  { gate, auth, refusal, hasFailed }: Trial,
+  req: GateRequest,
+  { statusCode: responded }: ServerResponse,
+): void {
+  // A 403 may be about something that no token says.
+  const isDifferent = refusal ? responded !== 401 && responded !== 403 : responded === 401;
+  if (hasFailed || !isDifferent) return;
+  const { issuer, clientId } = auth ?? refusal?.client ?? {};
+  const { reason = 'accepted', status = 200, privateDetail: detail } = refusal ?? {};
+  const advice = refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.';
+  // The pattern of the route, so that there are only as many lines as routes.
+  const [method, path] = [req.method ?? '', routeOf(req)];
+  const difference = { reason, status, responded, issuer, clientId, method, path, detail, advice, count: 1 };
+  gate.differences.add(`${reason} ${issuer} ${clientId} ${path}`, difference);
 }

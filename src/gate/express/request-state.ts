@@ -8,7 +8,7 @@ import type { Auth } from '../gate/options';
 import type { HeldCallers } from '../gate/held';
 import type { GateSettings } from '../gate/read-options';
 import type { Caller } from '../token/fair-queue';
-import type { TrialLog } from './refusal-log';
+import type { RefusalCounter } from './refusal-log';
 
 interface WithAuth {
   /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
@@ -63,13 +63,13 @@ export interface GateRequest extends IncomingMessage {
 /** What a gate has made of a request. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
   /** What guards need to know about the gate before them. */
-  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'clock'> & {
+  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes'> & {
     /** Calls `end` when the token of the caller is no longer accepted. */
     readonly hold: HeldCallers['hold'];
     /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
     readonly refuse: (req: GateRequest, res: ServerResponse, refusal: AuthError, next: Next, auth?: Auth) => void;
-    /** Where differences of guards on trial are logged. */
-    readonly trials: TrialLog;
+    /** Counts where trials would refuse, and where they would not. */
+    readonly differences: RefusalCounter;
   };
   /** The results of earlier gates, the last one of each: a guard has to hold for all of them. */
   readonly earlier: readonly RequestState[];
