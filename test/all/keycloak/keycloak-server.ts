@@ -32,12 +32,8 @@ export function missingForKeycloak(): string | undefined {
   return `the Keycloak suite is skipped: ${missing.join(' and ')} not found (apt-get install default-jre-headless maven unzip)`;
 }
 
-/**
- * Downloads Keycloak from Maven Central unless it is in the local repository, and starts it in a folder of its own.
- *
- * @param publicHost - its own name of itself, where it is another one than the address at which it listens
- */
-export async function startKeycloak(publicHost?: string): Promise<KeycloakServer> {
+/** Downloads Keycloak from Maven Central unless it is in the local repository, and starts it in a folder of its own. */
+export async function startKeycloak(): Promise<KeycloakServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tillgate-keycloak-'));
   run('unzip', ['-q', distribution(), '-d', folder]);
   const home = join(folder, `keycloak-${VERSION}`);
@@ -45,9 +41,10 @@ export async function startKeycloak(publicHost?: string): Promise<KeycloakServer
   await copyFile(REALM_FILE, join(home, 'data/import/shop.json'));
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
+  // Its own name of itself is another one than the address at which it listens.
+  const publicOrigin = `http://localhost:${port}`;
   const flags = ['start-dev', '--import-realm', '--http-host=127.0.0.1', `--http-port=${port}`, '--cache=local'];
-  const publicOrigin = publicHost === undefined ? origin : `http://${publicHost}:${port}`;
-  if (publicHost !== undefined) flags.push(`--hostname=${publicOrigin}`, '--hostname-backchannel-dynamic=true');
+  flags.push(`--hostname=${publicOrigin}`, '--hostname-backchannel-dynamic=true');
   const env = {
     ...process.env,
     JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx512m',

@@ -10,6 +10,7 @@ import type { GuardedApi } from '../interop/guarded-api';
 import { collect, stop } from '../setup/process';
 import { eventually } from '../support/eventually';
 import { anyRedis } from '../support/redis-server';
+import { dpopTests } from './dpop';
 import { missingForKeycloak, startKeycloak } from './keycloak-server';
 import type { KeycloakServer } from './keycloak-server';
 
@@ -85,6 +86,8 @@ async function newToken(): Promise<string> {
     await Promise.all([keycloak?.stop(), redis?.stop()]);
     await rm(folder, { recursive: true, force: true });
   });
+
+  describe('tokens bound by DPoP', () => dpopTests(() => keycloak));
 
   it('issues tokens that the preset accepts, by scope', async () => {
     const token = await tillToken();

@@ -1,11 +1,12 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { INSTALL_FLAGS } from '../package/consumer';
 import { execute, npm } from '../package/npm';
 
 const ROOT = join(__dirname, '../../..');
 const JEST = require.resolve('jest/bin/jest');
-/** The suites that depend on what a Node does: verification, requests as bytes, attacks. */
-const SUITES = ['token', 'express', 'gate', 'behaviours', 'hostile'].map((folder) => `^${ROOT}/test/${folder}/`);
+/** The suites that depend on what a Node does: its cryptography and fetch, its HTTP server, requests as bytes. */
+const SUITES = ['token', 'possession', 'express', 'hostile'].map((folder) => `^${ROOT}/test/gate/${folder}/`);
 /** The major versions that package.json promises; the suites run on this Node anyway. */
 const OTHERS = [20, 22, 24, 26].filter((major) => major !== Number(process.versions.node.split('.')[0]));
 
@@ -27,15 +28,21 @@ async function installNode(major: number): Promise<string> {
   const folder = join(process.env['RUN_FOLDER'] ?? '', `node-${major}`);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
-  const { exitCode, errors } = await npm(folder, 'install', `node@${major}`, '--no-audit', '--no-fund');
+  const { exitCode, errors } = await npm(folder, 'install', `node@${major}`, ...INSTALL_FLAGS);
   if (exitCode !== 0) throw new Error(`this suite needs node@${major} from the registry of npm: ${errors}`);
   return join(folder, 'node_modules/node/bin/node');
 }
 
+const installed = new Map<number, string>();
+
+beforeAll(async () => {
+  await Promise.all(OTHERS.map(async (major) => installed.set(major, await installNode(major))));
+}, 600_000);
+
 it.each(OTHERS)(
-  'the suites of the gate pass on the newest Node %i',
+  'the suites of the gate that depend on Node pass on the newest Node %i',
   async (major) => {
-    const node = await installNode(major);
+    const node = installed.get(major)!;
     expect((await execute(ROOT, node, ['--version'])).output).toMatch(new RegExp(`^v${major}\\.`));
     const file = join(process.env['RUN_FOLDER'] ?? '', `node-${major}.json`);
     const { output, errors } = await execute(ROOT, node, [

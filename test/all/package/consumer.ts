@@ -52,9 +52,12 @@ export async function runGroup(
   return consumers;
 }
 
+/** What is in npm's cache is not asked for again. */
+export const INSTALL_FLAGS = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+
 /** Installs what the package.json of `folder` names, and the tarballs, as a user would. */
 export function install(folder: string, tarballs: readonly string[]): Promise<Ended> {
-  return npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs);
+  return npm(folder, 'install', ...INSTALL_FLAGS, ...tarballs);
 }
 
 /** Version of a package as the project resolves it. */

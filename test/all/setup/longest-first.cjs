@@ -13,7 +13,6 @@ const LONGEST = [
   'redis/campaigns',
   'keycloak/keycloak',
   'contract/schemathesis',
-  'keycloak/keycloak-dpop',
   'chaos/chaos',
   'redis/conformance',
   'faults/greedy-clients',

@@ -10,13 +10,10 @@ import { recordingLogger } from '../../support/log';
 import { expectRefused, guardedApi } from '../interop/guarded-api';
 import { startScript } from '../setup/script';
 import type { Script } from '../setup/script';
-import { missingForKeycloak, startKeycloak } from './keycloak-server';
 import type { KeycloakServer } from './keycloak-server';
 
 const AUDIENCE = 'https://api.example.com';
 const CLIENT = join(__dirname, '../interop/clients/openid-client-dpop.mjs');
-const missing = missingForKeycloak();
-if (missing !== undefined) console.warn(missing);
 
 let keycloak: KeycloakServer;
 let origin: string;
@@ -43,9 +40,11 @@ function shapeOf(token: string): unknown {
   return [header?.['typ'], claims?.['typ'], Object.keys(claims?.['cnf'] ?? {})];
 }
 
-(missing === undefined ? describe : describe.skip)('Keycloak 26.4, tokens bound by DPoP', () => {
+/** Defines the tests of tokens that the running Keycloak binds by DPoP. */
+export function dpopTests(running: () => KeycloakServer): void {
   beforeAll(async () => {
-    [keycloak, till] = await Promise.all([startKeycloak('localhost'), startScript<object>(CLIENT)]);
+    keycloak = running();
+    till = await startScript<object>(CLIENT);
     const app = express();
     server = app.listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
@@ -61,12 +60,12 @@ function shapeOf(token: string): unknown {
     app.use(gate);
     app.get('/orders', requireScope('orders:read'), (req, res) => void res.json(req.auth));
     await gate.ready();
-  }, 300_000);
+  });
 
   afterAll(async () => {
     server?.close();
     await gate?.close();
-    await Promise.all([till?.stop(), keycloak?.stop()]);
+    await till?.stop();
   });
 
   it.each([
@@ -110,4 +109,4 @@ function shapeOf(token: string): unknown {
     expect((await api.get('/orders', token)).status).toBe(200);
     await api.close();
   });
-});
+}
