@@ -280,9 +280,9 @@ const MAX_NAMES = 10;
 /** The claims that scopes were read from, and the names in them where a map decides. */
 function scopesFrom({ claims }: Auth, context: ReturnType<typeof adviceContext>): string {
   const read = scopeClaims(claims, context);
-  const present = read.filter((path) => namesOfClaim(claims, path).length > 0);
-  const from = (present.length > 0 ? present : read).map((path) => path.join('.')).join(', ') || 'none';
+  const present = read.filter((claim) => namesOfClaim(claims, claim).length > 0);
+  const from = (present.length > 0 ? present : read).map(({ path }) => path.join('.')).join(', ') || 'none';
   if (!context.scopes?.map) return from;
-  const names = present.flatMap((path) => namesOfClaim(claims, path)).slice(0, MAX_NAMES);
+  const names = present.flatMap((claim) => namesOfClaim(claims, claim)).slice(0, MAX_NAMES);
   return `${from}: ${names.join(', ') || 'no names'}; TILLGATE_SCOPE_MAP`;
 }

@@ -6,8 +6,8 @@ import type { UnverifiedToken } from './jws';
 import { isForItsClient, PRESETS, signOfIdToken } from './presets';
 import type { Preset, PresetName } from './presets';
 import { recognizeToken } from './recognize';
-import { isScopeToken, namesOfClaim, SCOPES_OPTION } from './scopes';
-import type { ScopeOptions, ScopeRule } from './scopes';
+import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from './scopes';
+import type { ScopeClaim, ScopeOptions, ScopeRule } from './scopes';
 import type { JsonObject } from './strict-json';
 
 /** What an operator can change so that a token is accepted. It quotes claims: it must not become part of a response. */
@@ -160,18 +160,19 @@ const MAX_NAMES = 10;
 
 type Path = readonly string[];
 
-/** The paths of the claims of a token that are read as scopes. */
-export function scopeClaims(claims: JsonObject, { preset, scopes }: ScopeSettings): readonly Path[] {
+/** Which claims of a token are read as scopes. */
+export function scopeClaims(claims: JsonObject, { preset, scopes }: ScopeSettings): readonly ScopeClaim[] {
   if (scopes?.from) return scopes.from;
   const [name] = preset.scopeClaims.filter((claim) => Object.hasOwn(claims, claim));
-  return name === undefined ? [] : [[name]];
+  return name === undefined ? [] : [{ path: [name], prefix: '' }];
 }
 
 /** What to change where a token has too few scopes: names that grant none, or claims that are not read; `undefined`: nothing. */
 export function scopeAdvice(claims: JsonObject, settings: ScopeSettings): Advice | undefined {
-  const read = scopeClaims(claims, settings);
-  const useless = read
-    .flatMap((path) => namesOfClaim(claims, path))
+  const readClaims = scopeClaims(claims, settings);
+  const read = readClaims.map(({ path }) => path);
+  const useless = readClaims
+    .flatMap((claim) => namesOfClaim(claims, claim))
     .filter((name) => !grantsScope(name, settings.scopes));
   if (useless.length > 0) {
     const why = `no scope comes from ${quoted(useless)}; if these are permissions, say which scopes they grant`;
@@ -180,11 +181,15 @@ export function scopeAdvice(claims: JsonObject, settings: ScopeSettings): Advice
   const others = claimsWithNames(claims).filter((path) => !read.some((one) => one.join('\0') === path.join('\0')));
   if (others.length === 0) return undefined;
   const asGiven = (path: Path): string | Path => (path.every((name) => /^[\w-]+$/.test(name)) ? path.join('.') : path);
+  const from = [
+    ...readClaims.map(({ path, prefix }) => (prefix === '' ? asGiven(path) : { claim: asGiven(path), prefix })),
+    ...others.map(asGiven),
+  ];
   const names = quoted(others.map((path) => path.join('.')));
   return {
     why: `the token also has names in ${names}; if they are permissions, read them`,
     option: 'scopes.from',
-    value: [...read, ...others].map(asGiven),
+    value: from,
   };
 }
 
@@ -197,7 +202,7 @@ function claimsWithNames(claims: JsonObject): readonly Path[] {
   // Every token of Keycloak has roles of this client, for its own pages.
   const clients = isObject(access) ? Object.keys(access).filter((client) => client !== 'account') : [];
   const ofClients = clients.slice(0, MAX_CLIENTS).map((client) => ['resource_access', client, 'roles'] as const);
-  return [...PERMISSION_CLAIMS, ...ofClients].filter((path) => namesOfClaim(claims, path).length > 0);
+  return [...PERMISSION_CLAIMS, ...ofClients].filter((path) => namesAt(claims, path).length > 0);
 }
 
 function quoted(names: readonly string[]): string {

@@ -8,10 +8,13 @@ import type { JsonObject } from './strict-json';
 export interface ScopeOptions {
   /**
    * Claims whose names count together: strings of space-separated names, or arrays. `'realm_access.roles'` is a claim in
-   * another one; a claim whose own name contains dots is written as a path: `['https://example.com/roles']`. Default: the
-   * first present claim of the preset.
+   * another one; a claim whose own name contains dots is written as a path: `['https://example.com/roles']`. With a
+   * `prefix`, which is put before each of its names, those of two claims stay apart. Default: the first present claim of
+   * the preset.
    */
-  readonly from?: readonly (string | readonly string[])[] | undefined;
+  readonly from?:
+    | readonly (string | readonly string[] | { readonly claim: string | readonly string[]; readonly prefix: string })[]
+    | undefined;
   /** The scopes that each name grants; a name that is not in it grants nothing. Default: each name is a scope. */
   readonly map?: Readonly<Record<string, string | readonly string[]>> | undefined;
 }
@@ -19,10 +22,16 @@ export interface ScopeOptions {
 /** Reads the scopes of a token from its claims. */
 type ScopeReader = (claims: JsonObject) => readonly string[];
 
+/** A claim by its path, and what is put before each of its names. */
+export interface ScopeClaim {
+  readonly path: readonly string[];
+  readonly prefix: string;
+}
+
 /** Where the server's names of permissions are, and which scopes they grant here. */
 export interface ScopeRule {
-  /** Paths of claims whose names count together; `undefined`: the first present claim of the preset. */
-  readonly from: readonly (readonly string[])[] | undefined;
+  /** Claims whose names count together; `undefined`: the first present claim of the preset. */
+  readonly from: readonly ScopeClaim[] | undefined;
   /** Names that are not in the map grant nothing; `undefined`: each name is a scope. */
   readonly map: ReadonlyMap<string, readonly string[]> | undefined;
 }
@@ -32,7 +41,7 @@ export function scopeReader(presetClaims: readonly string[], rule?: ScopeRule): 
   if (!rule) return (claims) => readScopes(claims, presetClaims);
   const { from, map } = rule;
   const namesOf: ScopeReader = from
-    ? (claims) => unique(from.flatMap((path) => namesOfClaim(claims, path)))
+    ? (claims) => unique(from.flatMap((claim) => namesOfClaim(claims, claim)))
     : (claims) => readScopes(claims, presetClaims);
   if (map === undefined) return (claims) => namesOf(claims).filter(isScopeToken);
   return (claims) => unique(namesOf(claims).flatMap((name) => map.get(name) ?? []));
@@ -52,10 +61,15 @@ export function isScopeToken(text: string): boolean {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
 }
 
-/** The names in the claim at a path of own members, where arrays have none. */
-export function namesOfClaim(claims: JsonObject, path: readonly string[]): readonly string[] {
+/** The names at a path of own members, where arrays have none. */
+export function namesAt(claims: JsonObject, path: readonly string[]): readonly string[] {
   const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), claims);
   return namesIn(value).filter((name) => name !== '');
+}
+
+/** The names of a claim, each with its prefix. */
+export function namesOfClaim(claims: JsonObject, { path, prefix }: ScopeClaim): readonly string[] {
+  return namesAt(claims, path).map((name) => prefix + name);
 }
 
 function namesIn(value: unknown): readonly string[] {
@@ -98,7 +112,16 @@ export const SCOPES_OPTION = option.nested(
 );
 
 function readFrom(given: unknown, at: OptionPlace): ScopeRule['from'] {
-  return isList(given) && given.length > 0 ? given.map((claim) => readPath(claim, at)) : undefined;
+  return isList(given) && given.length > 0 ? given.map((claim) => readClaim(claim, at)) : undefined;
+}
+
+function readClaim(given: unknown, at: OptionPlace): ScopeClaim {
+  if (!isObject(given)) return { path: readPath(given, at), prefix: '' };
+  const { claim, prefix, ...others } = given;
+  if (typeof prefix === 'string' && isScopeToken(prefix) && Object.keys(others).length === 0) {
+    return { path: readPath(claim, at), prefix };
+  }
+  return refuseOption(at, 'claims as { claim: "realm_access.roles", prefix: "realm:" }', given);
 }
 
 function readPath(claim: unknown, at: OptionPlace): readonly string[] {

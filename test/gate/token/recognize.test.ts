@@ -210,7 +210,7 @@ describe('advice', () => {
 
   describe('permissions in claims that are not read as scopes', () => {
     const roles = { roles: ['till'] };
-    const realmRoles = [['realm_access', 'roles']];
+    const realmRoles = [{ path: ['realm_access', 'roles'], prefix: '' }];
     it.each<[string, Record<string, unknown>, ScopeRule | undefined, string, string, string]>([
       [
         'realm roles',
@@ -284,7 +284,7 @@ describe('advice', () => {
       [
         'cannot be scopes',
         { roles: ['orders:read', 'Store Manager'], scope: undefined },
-        { from: [['roles']], map: undefined },
+        { from: [{ path: ['roles'], prefix: '' }], map: undefined },
       ],
     ])('are named after insufficient_scope: names that %s', (_what, claims, scopes) => {
       const advice = adviceOn('insufficient_scope', token({ claims }), { scopes })?.replaceAll('\u00a0', ' ');
@@ -295,7 +295,7 @@ describe('advice', () => {
 
     it('names the first ten of many that grant no scope', () => {
       const roles = Array.from({ length: 11 }, (_, index) => `role ${index}`);
-      const scopes = { from: [['roles']], map: undefined };
+      const scopes = { from: [{ path: ['roles'], prefix: '' }], map: undefined };
       expect(adviceOn('insufficient_scope', token({ claims: { roles } }), { scopes })).toMatch(
         /^no scope comes from "role 0", .*"role 9", \.\.\.; /,
       );

@@ -84,7 +84,21 @@ describe('scopeReader(): where the names are', () => {
     ['nothing in an array with a nested array', [['a']], { a: ['x', ['y']] }, []],
     ['no name that is not a scope', [['a']], { a: ['Store Manager', 'a"b', 'gr\u00f6\u00dfe', 'x\n', 'x'] }, ['x']],
   ])('reads %s', (_what, from, claims, expected) => {
-    expect(scopesOf({ from }, claims)).toEqual(expected);
+    expect(scopesOf({ from: from.map((path) => ({ path, prefix: '' })) }, claims)).toEqual(expected);
+  });
+
+  it('puts a prefix before each name of a claim, so that those of two claims stay apart', () => {
+    const from = [
+      { path: ['realm_access', 'roles'], prefix: 'realm:' },
+      { path: ['resource_access', 'shop', 'roles'], prefix: 'shop:' },
+    ];
+    const claims = {
+      realm_access: { roles: ['till', 'a b'] },
+      resource_access: { shop: { roles: ['admin', 'till'] } },
+    };
+    expect(scopesOf({ from }, claims)).toEqual(['realm:till', 'shop:admin', 'shop:till']);
+    const map = new Map([['shop:admin', ['orders:write']]]);
+    expect(scopesOf({ from, map }, claims)).toEqual(['orders:write']);
   });
 
   it('reads the claim of the preset, the first that is present, where the rule names none', () => {
@@ -95,7 +109,7 @@ describe('scopeReader(): where the names are', () => {
 
   it('reads a list of ten thousand names', () => {
     const roles = Array.from({ length: 10_000 }, (_, index) => `r${index}`);
-    expect(scopesOf({ from: [['roles']] }, { roles })).toEqual(roles);
+    expect(scopesOf({ from: [{ path: ['roles'], prefix: '' }] }, { roles })).toEqual(roles);
   });
 });
 
@@ -114,7 +128,7 @@ describe('scopeReader(): what the names grant', () => {
     ['nothing for names of every object', ['__proto__', 'constructor', 'toString', 'get'], []],
     ['nothing for a name that is mapped to nothing', ['nothing'], []],
   ])('maps %s', (_what, roles, expected) => {
-    expect(scopesOf({ from: [['roles']], map }, { roles })).toEqual(expected);
+    expect(scopesOf({ from: [{ path: ['roles'], prefix: '' }], map }, { roles })).toEqual(expected);
   });
 });
 
@@ -129,7 +143,21 @@ describe('the option scopes', () => {
     [{ from: [['resource_access', 'shop.api', 'roles']] }, [['resource_access', 'shop.api', 'roles']]],
     [{ from: ['urn:roles', 'a/b'] }, [['urn:roles'], ['a/b']]],
   ])('reads claims and paths: %j', (options, from) => {
-    expect(read(options)).toEqual({ from, map: undefined });
+    expect(read(options)).toEqual({ from: (from as string[][]).map((path) => ({ path, prefix: '' })), map: undefined });
+  });
+
+  it('reads a prefix', () => {
+    const from = [
+      { claim: 'realm_access.roles', prefix: 'realm:' },
+      { claim: ['resource_access', 'shop.api', 'roles'], prefix: 'shop:' },
+    ];
+    expect(read({ from })).toEqual({
+      from: [
+        { path: ['realm_access', 'roles'], prefix: 'realm:' },
+        { path: ['resource_access', 'shop.api', 'roles'], prefix: 'shop:' },
+      ],
+      map: undefined,
+    });
   });
 
   it('reads a map, one to many, by its own members', () => {
@@ -150,7 +178,7 @@ describe('the option scopes', () => {
     const rule = read(options);
     options.from[0]![0] = 'other';
     options.map.till.push('orders:write');
-    expect(rule).toEqual({ from: [['roles']], map: new Map([['till', ['orders:read']]]) });
+    expect(rule).toEqual({ from: [{ path: ['roles'], prefix: '' }], map: new Map([['till', ['orders:read']]]) });
   });
 
   const path = 'option "scopes.from" must be an array of claims: names, or paths such as "realm_access.roles", got';
@@ -169,7 +197,17 @@ describe('the option scopes', () => {
     [{ from: ['realm_access..roles'] }, `${path} "realm_access..roles"`],
     [{ from: ['.roles'] }, `${path} ".roles"`],
     [{ from: [17] }, `${path} 17`],
-    [{ from: [{ claim: 'a', prefix: 'x:' }] }, `${path} an object`],
+    [{ from: [{ claim: 'a..b', prefix: 'x:' }] }, `${path} "a..b"`],
+    [{ from: [{ prefix: 'x:' }] }, `${path} undefined`],
+    ...[
+      { claim: 'a' },
+      { claim: 'a', prefix: '' },
+      { claim: 'a', prefix: 'x y' },
+      { claim: 'a', prefix: 'x:', to: 1 },
+    ].map((claim): [unknown, string] => [
+      { from: [claim] },
+      'option "scopes.from" must be claims as { claim: "realm_access.roles", prefix: "realm:" }, got an object',
+    ]),
     [{ from: [[]] }, `${path} an empty array`],
     [{ from: [['realm_access', 17]] }, `${path} an array of 2`],
     [{ from: [['']] }, `${path} an array of 1`],
