@@ -1,6 +1,4 @@
-export { auditRoutes, type AuditRoutesOptions } from './audit/audit-routes';
-export type { DeclaredGuard } from './audit/app-routes';
-export type { RouteFinding, RouteFindingKind } from './audit/audit';
+export { auditRoutes, type AuditRoutesOptions, type RouteFinding, type RouteFindingKind } from './audit/audit-routes';
 export { contractCases, type ContractCases } from './contract/contract-cases';
 export type { ContractReport } from './contract/findings';
 export type { ContractCase } from './contract/operation';

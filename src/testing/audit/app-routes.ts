@@ -12,8 +12,6 @@ export interface DescribedRoute {
   readonly path: string;
   /** What its guards require; no alternative without a guard. */
   readonly requires: Alternatives;
-  /** What its guards require beside scopes: `claim store`, `scopes that depend on the request`. */
-  readonly further: readonly string[];
   /** What guards after its handler require: they have no effect. */
   readonly tooLate: Alternatives;
   /** The gate before the first guard and the handler. */
@@ -24,13 +22,11 @@ export interface DescribedRoute {
  * Reads the routes, guards and gates of an Express 4 or 5 app or router, including nested routers. Follows a request to
  * the handler of each route, so that the order counts as it does in Express.
  *
- * @param mountedAt - mount path of a router: `/v1`
  * @param knownPaths - templates of the document, tried where Express keeps no mount path
  * @throws TypeError when `app` is neither an app nor a router
  */
 export function describeRoutes(
   app: object,
-  mountedAt = '',
   knownPaths: readonly string[] = [],
 ): {
   readonly routes: readonly DescribedRoute[];
@@ -41,11 +37,11 @@ export function describeRoutes(
 } {
   const layers = layersOf(app);
   if (!layers) throw new TypeError('expected an Express app or router: a function that express() or Router() made');
-  const { routes: listed, served, hidden } = listRoutes(layers, mountedAt);
+  const { routes: listed, served, hidden } = listRoutes(layers);
   const unreadable = hidden.flatMap(describeTemplates);
   const known = new Map<string, readonly LayerMatch[]>();
   function follow(path: string): readonly LayerMatch[] {
-    const matches = known.get(path) ?? matchLayers(layers ?? [], path.slice(mountedAt.length) || '/');
+    const matches = known.get(path) ?? matchLayers(layers ?? [], path);
     known.set(path, matches);
     return matches;
   }
@@ -140,25 +136,12 @@ function describeRequest(
   if (!handler) return [];
   const position = way.indexOf(handler);
   const before = way.slice(0, position);
-  return [
-    {
-      method,
-      path,
-      requires: required(before),
-      further: furtherIn(before),
-      tooLate: required(way.slice(position)),
-      gate: gateOf(before),
-    },
-  ];
+  return [{ method, path, requires: required(before), tooLate: required(way.slice(position)), gate: gateOf(before) }];
 }
 
 function required(way: readonly LayerMatch[]): Alternatives {
   const all = way.flatMap(({ classification: one }) => (one.kind === 'guard' ? [one.requires] : []));
   return all.length === 0 ? [] : all.reduce(bothOf);
-}
-
-function furtherIn(way: readonly LayerMatch[]): readonly string[] {
-  return way.flatMap(({ classification: one }) => (one.kind === 'guard' ? one.further : []));
 }
 
 function gateOf(before: readonly LayerMatch[]): DescribedRoute['gate'] {
@@ -188,7 +171,7 @@ interface Templates {
 }
 
 /** Lists routes, also of nested routers; paths that a middleware serves; and mounted apps, whose routes are hidden. */
-function listRoutes(layers: readonly Layer[], mountedAt: string) {
+function listRoutes(layers: readonly Layer[]) {
   const [routes, served, hidden]: [AppRoute[], string[], Templates[]] = [[], [], []];
 
   function walk(level: readonly Layer[], mount: Templates): void {
@@ -207,7 +190,7 @@ function listRoutes(layers: readonly Layer[], mountedAt: string) {
     }
   }
 
-  walk(layers, { complete: true, texts: [mountedAt] });
+  walk(layers, { complete: true, texts: [''] });
   return { routes, served, hidden };
 }
 
@@ -275,53 +258,21 @@ export function classify(
   handle: object,
 ):
   | { readonly kind: 'gate'; readonly optional: boolean }
-  | { readonly kind: 'guard'; readonly requires: Alternatives; readonly further: readonly string[] }
+  | { readonly kind: 'guard'; readonly requires: Alternatives }
   | { readonly kind: 'error handler' | 'handler' | 'trial' } {
   const { optional, ready, length } = handle as { optional?: unknown; ready?: unknown; length?: unknown };
-  const requirement = requirementOf(handle) ?? declaredGuards.get(handle);
+  const requirement = requirementOf(handle);
   // How reportOnly() marks a middleware, also one of another copy of the package.
   if (Object.hasOwn(handle, Symbol.for('tillgate.trial'))) return { kind: 'trial' };
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
-  if (requirement) return { kind: 'guard', requires: alternativesOf(requirement), further: furtherOf(requirement) };
+  if (requirement) return { kind: 'guard', requires: alternativesOf(requirement) };
   return { kind: length === 4 ? 'error handler' : 'handler' };
 }
 
-type GuardRequirement = NonNullable<ReturnType<typeof requirementOf>>;
-
-/** What guards of other packages require, as their app says. */
-const declaredGuards = new WeakMap<object, GuardRequirement>();
-
-/** A guard of another package: itself or its name, and the scopes that it requires. */
-export type DeclaredGuard = { readonly scopes: readonly string[] } & (
-  | { readonly handler: (...args: never[]) => unknown; readonly name?: undefined }
-  | { readonly name: string; readonly handler?: undefined }
-);
-
-/** Makes known what guards in these layers require. @returns those that are not in them */
-export function declareGuards(app: object, guards: readonly DeclaredGuard[]): readonly DeclaredGuard[] {
-  const handles = handlesIn(layersOf(app) ?? []);
-  return guards.filter(({ handler, name, scopes }) => {
-    const found = handles.filter((one) => one === handler || (one as { readonly name?: unknown }).name === name);
-    for (const one of found) declaredGuards.set(one, { allOf: scopes });
-    return found.length === 0;
-  });
-}
-
-function handlesIn(layers: readonly Layer[]): readonly object[] {
-  return layers.flatMap(({ handle, route }) => [
-    ...(handle ? [handle, ...handlesIn(layersOf(handle) ?? [])] : []),
-    ...handlesIn(route?.stack ?? []),
-  ]);
-}
-
 /** The alternatives that satisfy a guard; one for a claim accepts any scopes. */
-function alternativesOf(requirement: GuardRequirement): Alternatives {
+function alternativesOf(requirement: NonNullable<ReturnType<typeof requirementOf>>): Alternatives {
   if ('anyOf' in requirement) return requirement.anyOf.map((scope) => [scope]);
   return 'allOf' in requirement ? [requirement.allOf] : [[]];
-}
-
-function furtherOf(requirement: GuardRequirement): readonly string[] {
-  return 'claim' in requirement ? [`claim ${requirement.claim}`] : [];
 }
 
 /** The layers of an Express app or router; `undefined` for anything else. */

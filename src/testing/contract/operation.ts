@@ -194,7 +194,7 @@ export async function accept(context: CaseContext, name: string, transport: Toke
 
 /** Sends the request of an operation, changed. */
 export async function send(
-  { api, documented, findings, prepare }: CaseContext,
+  { api, findings, prepare }: CaseContext,
   { headers, query, caller }: TokenTransport,
   change: (request: ApiRequest) => ApiRequest = (request) => request,
 ): Promise<Exchange> {
@@ -202,8 +202,7 @@ export async function send(
   const separator = prepared.target.includes('?') ? '&' : '?';
   const target = query === undefined ? prepared.target : prepared.target + separator + query;
   const result = await api.call(change({ ...prepared, target, headers: { ...prepared.headers, ...headers } }));
-  const { status } = result.response;
-  findings.seen.add(documented.entryOf(status) ?? String(status));
+  findings.isCalled = true;
   return { ...result, caller };
 }
 

@@ -37,8 +37,6 @@ export type ContractCasesOptions = {
   readonly basePath?: string | undefined;
   /** Paths to skip, with their base path; `/docs/*` for everything below. Default: none. */
   readonly ignore?: readonly string[] | undefined;
-  /** Whether 401s name their reason, not just `invalid_token`. Default: either, but the same for all. */
-  readonly exposeReasons?: boolean | undefined;
   /**
    * Whether refusals must be problem bodies with a `code` (RFC 9457). Default: true with a gate of Tillgate, found in the
    * app or by the codes of the first refusal; any 400, 401 or 403 of another one is a refusal.
@@ -98,7 +96,6 @@ const CONTRACT_OPTIONS = {
   ),
   basePath: option.string(),
   ignore: PATHS,
-  exposeReasons: option.boolean(),
   problems: option.boolean(),
   generations: option.boolean(),
   hides: option.boolean(false),

@@ -106,19 +106,18 @@ export interface RefusalRules {
 
 /**
  * Makes the rules for refused requests: status, challenge, problem body. A gate in production says only `invalid_token`
- * instead of the reason; all of its responses must agree on that, as `exposeReasons` says or as the first one does. A
+ * instead of the reason; all of its responses must agree with the first one. A
  * server whose first refusal has none of Tillgate's codes has another gate: it may refuse with any 400, 401 or 403.
  */
 export function refusalRules(options: {
   /** `undefined`: as the first refusal does. */
   readonly problems: boolean | undefined;
-  readonly exposeReasons: boolean | undefined;
   readonly hides: boolean;
   /** Whether a gate of Tillgate was found in the app. */
   readonly hasGate: boolean;
 }): RefusalRules {
   const { problems = true, hides } = options;
-  let exposed = options.exposeReasons;
+  let exposed: boolean | undefined;
   let isStrict = options.problems !== undefined || options.hasGate ? true : undefined;
 
   function codesOf({ error, codes }: ExpectedRefusal, got: unknown): readonly unknown[] {
@@ -206,8 +205,6 @@ function differing(comparisons: readonly Mismatch[]): readonly Mismatch[] {
 export interface DocumentedResponses {
   /** As the document writes them: `200`, `4XX`, `default`. */
   readonly statuses: readonly string[];
-  /** The entry of `statuses` that applies to a status. */
-  entryOf(status: number): string | undefined;
   /** How status, content type and body of a response differ from the document. */
   compare(response: ApiResponse): readonly Mismatch[];
 }
@@ -239,13 +236,9 @@ export function documentedResponses(
     const responses = responsesNode(document, path.slice(basePath.length), method);
     const statuses = isObject(responses.value) ? Object.keys(responses.value) : [];
 
-    function entryOf(status: number): string | undefined {
-      const candidates = [String(status), `${String(status).slice(0, 1)}XX`, 'default'];
-      return candidates.find((entry) => statuses.includes(entry));
-    }
-
     function compare(response: ApiResponse): readonly Mismatch[] {
-      const entry = entryOf(response.status);
+      const candidates = [String(response.status), `${String(response.status).slice(0, 1)}XX`, 'default'];
+      const entry = candidates.find((one) => statuses.includes(one));
       if (entry === undefined) {
         // What generators of documents leave out: refusals, redirects, 404 and 409.
         const isNotice = response.status < 200 || response.status >= 300;
@@ -255,7 +248,7 @@ export function documentedResponses(
       return method === 'HEAD' ? [] : compareBody(nodeAt(document, [...responses.names, entry, 'content']), response);
     }
 
-    return { statuses, entryOf, compare };
+    return { statuses, compare };
   };
 }
 

@@ -193,12 +193,9 @@ describe('the document of auditRoutes()', () => {
 });
 
 describe('the arguments of auditRoutes()', () => {
-  it('may be a router, with its mount path and the gate before it', () => {
-    const router = express.Router();
-    router.get('/orders', read, done);
-    const contract = documentOf({ 'GET /v1/orders': ['orders:read'] });
-    expect(audit(router, contract, { mountedAt: '/v1', behindGate: true })).toEqual([]);
-    expect(audit(router, contract, { mountedAt: '/v1/' })).toEqual(['outside-gate GET /v1/orders']);
+  it('may be a router with its gate', () => {
+    const router = express.Router().use('/v1', gate(), express.Router().get('/orders', read, done));
+    expect(audit(router, documentOf({ 'GET /v1/orders': ['orders:read'] }))).toEqual([]);
   });
 
   it('may name paths to skip', () => {
@@ -208,7 +205,7 @@ describe('the arguments of auditRoutes()', () => {
 
   it.each([
     ['a listener', () => auditRoutes(() => {}, document), /expected an Express app or router/],
-    ['a misspelt option', () => auditRoutes(good(), document, { mountAt: '/v1' } as never), /did you mean "mountedAt"/],
+    ['a misspelt option', () => auditRoutes(good(), document, { basepath: '/v1' } as never), /did you mean "basePath"/],
     [
       'paths that are not an array',
       () => auditRoutes(good(), document, { ignore: '/x' } as never),
@@ -217,53 +214,5 @@ describe('the arguments of auditRoutes()', () => {
   ])('refuse %s', (_what, call, message) => {
     expect(call).toThrow(TypeError);
     expect(call).toThrow(message);
-  });
-});
-
-describe('guards of other packages', () => {
-  const documented = documentOf({
-    'GET /orders': ['orders:read'],
-    'POST /orders': ['orders:write'],
-    'GET /livez': null,
-  });
-  const mayRead = (_req: unknown, _res: unknown, next: () => void): void => next();
-  function requireWrite(_req: unknown, _res: unknown, next: () => void): void {
-    next();
-  }
-  const foreign = app((made) => {
-    made.use((_req, _res, next) => next());
-    made.use('/', express.Router().get('/orders', mayRead, done));
-    made.post('/orders', requireWrite, done);
-  });
-  const guards = [
-    { handler: mayRead, scopes: ['orders:read'] },
-    { name: 'requireWrite', scopes: ['orders:write'] },
-  ] as const;
-
-  it('are one finding, not one for each operation, until the option guards names them', () => {
-    const detail =
-      'no guard of Tillgate is in the app, and 2 operations need one; name guards of other packages: ' +
-      "auditRoutes(app, document, { guards: [{ handler, scopes: ['orders:read'] }] })";
-    expect(auditRoutes(foreign, documented)).toEqual([{ kind: 'unguarded-route', method: '*', path: '*', detail }]);
-    expect(auditRoutes(foreign, documented, { guards })).toEqual([]);
-  });
-
-  it('are compared with the document', () => {
-    const wrong = [guards[0], { name: 'requireWrite', scopes: ['orders:read'] }] as const;
-    expect(auditRoutes(foreign, documented, { guards: wrong })).toMatchObject([
-      { kind: 'wrong-requirement', method: 'POST', path: '/orders' },
-      { kind: 'unused-scope' },
-    ]);
-  });
-
-  it.each([
-    [[{ name: 'requireRead', scopes: [] }], 'auditRoutes(): the guard requireRead of "guards" is not in the app'],
-    [
-      [{ name: '', scopes: [] }],
-      'auditRoutes(): option "guards" must be an array of { handler, scopes } or { name, scopes }',
-    ],
-    [[{ name: 'a' }], 'auditRoutes(): option "guards" must be an array of { handler, scopes } or { name, scopes }'],
-  ])('refuses %j', (given, message) => {
-    expect(() => auditRoutes(foreign, documented, { guards: given as never })).toThrow(message);
   });
 });

@@ -3,9 +3,10 @@ import { requireScope } from '../../../src/gate';
 import { commerceRouter } from '../../../src/app/commerce/router';
 import { loadContract } from '../../../src/app/contract';
 import { auditRoutes } from '../../../src/testing';
-import { describeFinding } from '../../../src/testing/audit/audit';
+import { describeFinding } from '../../../src/testing/audit/audit-routes';
 import { allOperations, loadDocument } from '../../../src/testing/openapi/document';
 import type { ContractDocument } from '../../../src/testing/openapi/document';
+import { gate } from '../audit/sample';
 
 const original = loadDocument(loadContract());
 const outside = Object.keys(original.paths).filter((path) => !path.startsWith('/v1/'));
@@ -25,8 +26,8 @@ function scopesOf({ components }: ContractDocument): Record<string, string> {
 const placeholders = commerceRouter(loadContract());
 /** What is compared: the router below `/v1`, after a gate. */
 function disagreements(document: ContractDocument, router = placeholders): string[] {
-  const how = { basePath: '/', mountedAt: '/v1', behindGate: true, ignore: outside };
-  return auditRoutes(router, document, how).map(describeFinding);
+  const app = Router().use('/v1', gate(), router);
+  return auditRoutes(app, document, { basePath: '/', ignore: outside }).map(describeFinding);
 }
 
 describe('the placeholders and openapi.yaml', () => {

@@ -14,7 +14,7 @@ const write = requireScope('a:write');
 
 /** `GET /v1/a: a:read`, one line per route. */
 function described(router: Router): string[] {
-  const { routes } = describeRoutes(router, '/v1');
+  const { routes } = describeRoutes(Router().use('/v1', router));
   return routes.map(({ method, path, requires }) => `${method} ${path}: ${describeAlternatives(requires)}`);
 }
 
