@@ -79,10 +79,11 @@ export function gateApp({ routes = orderRoutes, ...given }: GateAppOptions = {})
   };
 }
 
-/** Sends a good token until it is cached: a token is cached at its second request. */
-export async function remember(through: Pick<GateApp, 'get'>, token: string): Promise<void> {
+/** Sends a good token until it is cached, which it is at its second request; what was reached until then is forgotten. */
+export async function remember(through: Pick<GateApp, 'get' | 'reached'>, token: string): Promise<void> {
   await through.get(token).expect(200);
   await through.get(token).expect(200);
+  through.reached.length = 0;
 }
 
 function orderRoutes(app: Express, reach: RequestHandler): void {

@@ -26,11 +26,6 @@ describe('optional authentication', () => {
     expect(through.log.entries).toEqual([]);
   });
 
-  it('sets req.auth when there is a good token', async () => {
-    const response = await gateApp(open).get(token(), '/v1/menus').expect(200);
-    expect(response.body.auth.clientId).toBe('pos-17');
-  });
-
   it.each<[string, string, Reason]>([
     ['an expired token', `Bearer ${token({ claims: { exp: 1 } })}`, 'expired'],
     ['a forged token', `Bearer ${token({ key: newKey('ES256', testKey().kid) })}`, 'bad_signature'],
@@ -48,15 +43,9 @@ describe('optional authentication', () => {
     const [raw, later] = [token(), token({ claims: { generation: GENERATION + 1 } })];
     await remember(through, raw);
     await remember(through, later);
-    through.reached.length = 0;
     expectRefusal(await through.get(raw), 'superseded', through);
     now += 7_200_000;
     expectRefusal(await through.get(later), 'expired', through);
-  });
-
-  it('still refuses a token in the query', async () => {
-    const through = gateApp(open);
-    expectRefusal(await through.get(undefined, '/v1/menus?access_token=x'), 'token_in_query', through);
   });
 
   it('requires a token where there is a guard', async () => {
@@ -79,22 +68,9 @@ function withSource(generations: GenerationSource, options: GateAppOptions = {})
 }
 
 describe('revocation: the generation of a token', () => {
-  it('accepts a token at exactly the floor', async () => {
-    const through = withSource(sourceOf([['pos-17', GENERATION]]));
-    const response = await through.get(token()).expect(200);
-    expect(response.body.auth.generation).toBe(GENERATION);
-    await through.gate.close();
-  });
-
   it('refuses a token below the floor', async () => {
     const through = withSource(sourceOf([['pos-17', GENERATION + 1]]));
     expectRefusal(await through.get(token()), 'superseded', through);
-    await through.gate.close();
-  });
-
-  it('keeps floors by client id: other clients are not affected', async () => {
-    const through = withSource(sourceOf([['kiosk', GENERATION + 1]]));
-    await through.get(token()).expect(200);
     await through.gate.close();
   });
 
@@ -126,15 +102,6 @@ describe('revocation: the generation of a token', () => {
     expectRefusal(await through.get(old), 'superseded', through);
     expectRefusal(await through.get(token({ claims: { jti: 'unseen' } })), 'superseded', through);
     await through.get(fresh).expect(200);
-  });
-
-  it('accepts a generation ahead by the tolerance, and an old counter', async () => {
-    await gateApp()
-      .get(token({ claims: { generation: NOW_MS + 10_000 } }))
-      .expect(200);
-    await gateApp()
-      .get(token({ claims: { generation: 5 } }))
-      .expect(200);
   });
 
   it('reads the configured claim, and none when the check is off', async () => {

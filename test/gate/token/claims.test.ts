@@ -20,6 +20,7 @@ const RULES: ClaimRules = {
   maxTokenAgeMs: 86_400_000,
   confirmations: [],
 };
+const OTHER = 'https://other.test';
 const KEYCLOAK: Partial<ClaimRules> = { preset: PRESETS.keycloak };
 const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false };
 
@@ -123,6 +124,13 @@ describe('claimsVerifier()', () => {
     ],
     ['another audience', { aud: ['x', 'y'] }, {}, 'wrong_audience', `aud is "x y", expected "${AUDIENCE}"`],
     [
+      'none in common',
+      { aud: [OTHER] },
+      { audiences: ['x', 'y'] },
+      'wrong_audience',
+      `aud is "${OTHER}", expected "x or y"`,
+    ],
+    [
       'an audience that begins alike',
       { aud: [`${AUDIENCE}.evil.test`] },
       {},
@@ -187,6 +195,9 @@ describe('claimsVerifier()', () => {
     ['no aud where none is asked for', { aud: undefined, token_use: 'access' }, COGNITO],
     ['any aud where none is asked for', { aud: ['x'], token_use: 'access' }, COGNITO],
     ['one audience of two', { aud: ['x', AUDIENCE] }, {}],
+    ['a string, among several expected', {}, { audiences: [OTHER, AUDIENCE] }],
+    ['an array, several expected, one in common', { aud: [OTHER, AUDIENCE] }, { audiences: ['x', AUDIENCE] }],
+    ['a fraction of a second before its end', { exp: NOW + 0.5 }, { clockToleranceMs: 0 }],
     ['a client that is accepted', {}, { clientIds: ['x', 'pos-17'] }],
     ['an iat at the tolerance', { iat: NOW + 10 }, {}],
     ['a bound token whose proof is checked later', { cnf: { jkt: 'x' } }, { confirmations: ['jkt'] }],

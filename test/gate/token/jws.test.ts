@@ -123,6 +123,7 @@ describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6
     ['a type that begins alike', `${form}-not`, 'access_token=x', 'abc'],
     ['a type that contains it', `text/plain; was=${form}`, 'access_token=x', 'abc'],
     ['no type', undefined, 'access_token=x', 'abc'],
+    ['names that contain it', form, 'access_tokens=1&note=access_token', 'abc'],
   ])('looks into form bodies alone: %s', (_what, type, body, expected) => {
     const headers = { authorization: 'Bearer abc', 'content-type': type };
     expect(detailOf({ headers, body })).toEqual(expected);
@@ -134,6 +135,7 @@ describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6
     ['access_token=x', 'abc'],
     ['?', 'abc'],
     ['/v1/orders?note=%25', 'abc'],
+    ['/v1/orders?my_access_token=1&access_tokens=2&q=access_token&%61=1', 'abc'],
     ['?access_token=x', ['token_in_query', undefined]],
     ['/v1/orders?a=b?c&access_token', ['token_in_query', undefined]],
   ])('looks into the query alone: %s', (url, expected) => {

@@ -12,6 +12,7 @@ describe('scopeReader() without a rule', () => {
       ['scp', 'scope'],
       [],
     ],
+    ['an array whose entry has a blank', { scope: ['a', 'b c'] }, ['scope'], ['a', 'b c']],
     ['an array with something else than strings', { scope: ['a', 17] }, ['scope'], []],
     ['an object', { scope: { a: true } }, ['scope'], []],
     ['null', { scope: null }, ['scope'], []],

@@ -111,16 +111,24 @@ describe('a key set', () => {
 
   it('is logged with what is left out, each key once', async () => {
     const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
-    const keys = [offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null, KEY.jwk];
+    const keys = [
+      ...[offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null, KEY.jwk],
+      { kty: 'OKP', crv: 'X25519', kid: 'x25519', x: 'A'.repeat(43) },
+      { kty: 'EC', crv: 'P-999', kid: 'curve', x: 'AA', y: 'AA' },
+      { kty: 'AKP', alg: 'ML-DSA-44', kid: 'later', pub: 'AA' },
+      // A key for encryption is no mistake of the issuer.
+      { ...KEY.jwk, kid: 'enc', use: 'enc' },
+    ];
     const { fetchKeys, log } = fetcherOf(keys, keys);
     await fetchKeys();
     await fetchKeys();
-    expect(log.at('warn').map(({ message }) => message)).toEqual(Array(5).fill('a key of the key set is ignored'));
+    expect(log.at('warn').map(({ message }) => message)).toEqual(Array(8).fill('a key of the key set is ignored'));
     expect(log.at('warn').map(({ fields }) => [fields['kid'], fields['why']])).toEqual([
       ['private', 'it is a private key'],
       ['a kid of type object', 'its kty must be RSA, EC or OKP'],
       ['a kid of type undefined', 'it is not an object'],
-      ['off its curve', 'it cannot be parsed'],
+      ['later', 'its kty must be RSA, EC or OKP'],
+      ...['off its curve', 'x25519', 'curve'].map((kid) => [kid, 'it cannot be parsed']),
       ['short', 'its modulus has less than 2048 bits'],
     ]);
   });
