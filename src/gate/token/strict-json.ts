@@ -16,11 +16,11 @@ export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new SyntaxError('expected UTF-8');
   // A byte order mark stays in the text, where JSON.parse refuses it.
   const text = bytes.toString('utf8');
-  let value: unknown = JSON.parse(text);
+  const parsed: unknown = JSON.parse(text);
   const { count, escaped } = membersIn(text);
-  if (escaped.length > 0) value = parseWithEscapedNames(text, escaped);
+  const { value, members } = escaped.length > 0 ? parseWithEscapedNames(text, escaped) : withoutPrototypes(parsed);
   // Of two members with one name JSON.parse keeps the last: then the text has more members than the value.
-  if (count !== countMembers(value)) throw new SyntaxError('a member name occurs twice');
+  if (count !== members) throw new SyntaxError(TWICE);
   return value;
 }
 
@@ -31,6 +31,7 @@ export function parseJsonObject(bytes: Buffer): JsonObject {
   return value;
 }
 
+const TWICE = 'a member name occurs twice';
 const QUOTE = '"';
 const COLON = 58;
 const BACKSLASH = 92;
@@ -72,7 +73,7 @@ function membersIn(text: string): { readonly count: number; readonly escaped: re
  * was parsed before, anywhere in the process: after `{"a":1,"\\":2}` it reads `{"a":1,"\u0061":2}` as the former
  * (nodejs/node issue 63785). So other names without an escape replace them while the text is parsed.
  */
-function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown {
+function parseWithEscapedNames(text: string, escaped: readonly Range[]): ReturnType<typeof withoutPrototypes> {
   let mark = '#';
   while (text.includes(QUOTE + mark)) mark += '#';
   let marked = '';
@@ -84,40 +85,62 @@ function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown
     marked += `${text.slice(done, start)}"${standIn}"`;
     done = end;
   }
-  const value: unknown = JSON.parse(marked + text.slice(done));
-  walk(value, (node) => {
-    const members = Object.entries(node);
-    if (!members.some(([name]) => names.has(name))) return;
-    // All members are deleted first, because a name may look like the stand-in of another one.
-    for (const [name] of members) delete node[name];
-    for (const [name, member] of members) node[names.get(name) ?? name] = member;
-  });
-  return value;
-}
-
-function countMembers(value: unknown): number {
-  let count = 0;
-  walk(value, (node) => void (count += Array.isArray(node) ? 0 : Object.keys(node).length));
-  return count;
-}
-
-/** Freezes what was parsed, to its depth. Do it last: V8 gives each frozen object without a prototype a shape of its own. */
-export function freezeJson<Value>(value: Value): Value {
-  if (!Object.isFrozen(value)) walk(value, Object.freeze);
-  return value;
+  return withoutPrototypes(JSON.parse(marked + text.slice(done)), names);
 }
 
 /**
- * Visits the objects and arrays of a value, each before what it holds, and takes the prototypes of the objects away.
- * Iterates instead of recursing, because a payload may be nested deeper than the stack.
+ * Copies the objects of a parsed value to ones without a prototype, and counts their members. Iterates instead of
+ * recursing, because a payload may be nested deeper than the stack.
+ *
+ * @param standIns - the names that others have replaced
  */
-function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
+function withoutPrototypes(
+  parsed: unknown,
+  standIns?: ReadonlyMap<string, string>,
+): { readonly value: unknown; readonly members: number } {
+  const root: Record<string, unknown> = { parsed };
+  const nested = isNested(parsed) ? [{ holder: root, name: 'parsed' }] : [];
+  let members = 0;
+  // The list grows while it is read.
+  for (const { holder, name } of nested) {
+    const original = holder[name] as Record<string, unknown>;
+    const isArray = Array.isArray(original);
+    const copy = isArray ? original : withoutPrototype();
+    for (const each of Object.keys(original)) {
+      const member = original[each];
+      const own = standIns?.get(each) ?? each;
+      if (!isArray) {
+        if (own in copy) throw new SyntaxError(TWICE);
+        copy[own] = member;
+        members++;
+      }
+      if (isNested(member)) nested.push({ holder: copy, name: own });
+    }
+    holder[name] = copy;
+  }
+  return { value: root['parsed'], members };
+}
+
+/**
+ * Takes the prototype before there are members: so objects with the same names share a hidden class, also when they are frozen.
+ * `Object.create(null)` makes a hash table, and each frozen one has a class of its own: memory for each token, and slow reads.
+ */
+function withoutPrototype(): Record<string, unknown> {
+  return Object.setPrototypeOf({}, null) as Record<string, unknown>;
+}
+
+function isNested(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Freezes what was parsed, to its depth. */
+export function freezeJson<Value>(value: Value): Value {
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();
-    if (typeof next !== 'object' || next === null) continue;
-    if (!Array.isArray(next)) Object.setPrototypeOf(next, null);
-    visit(next as Record<string, unknown>);
-    for (const member of Object.values(next)) if (typeof member === 'object') open.push(member);
+    if (!isNested(next) || Object.isFrozen(next)) continue;
+    Object.freeze(next);
+    for (const member of Object.values(next as object)) if (isNested(member)) open.push(member);
   }
+  return value;
 }
