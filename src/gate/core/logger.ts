@@ -15,6 +15,9 @@ export const consoleLogger: Logger = {
   error: (fields, message) => writeLine('error', fields, message),
 };
 
+/** What `logger: false` means: nobody prepares a line for it. */
+export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
+
 /** Test environments replace the methods of the console by ones that throw. */
 function writeLine(level: 'warn' | 'error', fields: object, message: string): void {
   notify(
@@ -24,7 +27,10 @@ function writeLine(level: 'warn' | 'error', fields: object, message: string): vo
 }
 
 /** By the loggers of apps, and by themselves. */
-const guardedLoggers = new WeakMap<Logger, Logger>([[consoleLogger, consoleLogger]]);
+const guardedLoggers = new WeakMap<Logger, Logger>([
+  [consoleLogger, consoleLogger],
+  [silentLogger, silentLogger],
+]);
 
 /**
  * The same logger, whose methods neither throw nor reject: a line that cannot be written changes no response and ends no

@@ -1,7 +1,7 @@
 import type * as Levenshtein from 'fastest-levenshtein';
 import { guardSchedule, systemClock, systemSchedule } from './clock';
 import type { Clock, Schedule } from './clock';
-import { consoleLogger, errorText, guardLogger } from './logger';
+import { consoleLogger, errorText, guardLogger, silentLogger } from './logger';
 import type { Logger } from './logger';
 import { attempt, ownMembers } from './objects';
 import { loggableUrl } from './urls';
@@ -225,8 +225,6 @@ function withMethods<Value extends object>(
   });
 }
 
-const DISCARDING: Logger = guardLogger({ info() {}, warn() {}, error() {} });
-
 /** Where a factory reports to. Default: the console. */
 function logger(): Option<Logger> {
   const row = withMethods<Logger>(
@@ -234,7 +232,7 @@ function logger(): Option<Logger> {
     'an object with the methods info, warn and error, or false',
   );
   const read = (given: unknown, at: OptionPlace): Logger => guardLogger(row.read(given, at) ?? consoleLogger);
-  return { ...row, read: (given, at) => (given === false ? DISCARDING : read(given, at)) };
+  return { ...row, read: (given, at) => (given === false ? silentLogger : read(given, at)) };
 }
 
 /** A schedule, whose tasks are guarded with the logger of the same options. */

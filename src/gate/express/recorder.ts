@@ -1,7 +1,7 @@
 import { notify } from '../core/callbacks';
 import { decisionChannel } from '../core/channels';
 import type { AuthError } from '../core/errors';
-import { consoleLogger } from '../core/logger';
+import { consoleLogger, silentLogger } from '../core/logger';
 import { REASONS } from '../core/reasons';
 import type { Auth, Decision } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
@@ -37,8 +37,16 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
   }
 
   function refused(req: GateRequest, error: AuthError, auth?: Auth, timing?: Timing): void {
-    const { reason, status, privateDetail: detail } = error;
+    const isLogged = logger !== silentLogger;
+    if (!isLogged && !onDecision && !decisionChannel.hasSubscribers) return;
+    const { reason, status } = error;
     const facts = factsOf(req, auth ?? error.client);
+    if (isLogged) log(req, error, facts);
+    observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }) }, facts, timing);
+    advisor.note(req, error);
+  }
+
+  function log(req: GateRequest, { reason, status, privateDetail: detail }: AuthError, facts: Facts): void {
     if (reason === 'missing_token' && !hasWarned && isPreflight(req)) {
       hasWarned = true;
       logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
@@ -46,11 +54,9 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
     const refusal = { reason, status, ...facts, detail };
     if (counter) counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
     else logger.info(printable(refusal), 'request refused');
-    observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }) }, facts, timing);
-    advisor.note(req, error);
   }
 
-  function observe(req: GateRequest, verdict: Partial<Decision>, facts: object, timing: Timing | undefined): void {
+  function observe(req: GateRequest, verdict: Partial<Decision>, facts: Facts, timing: Timing | undefined): void {
     const isPublished = decisionChannel.hasSubscribers;
     if (!onDecision && !isPublished) return;
     const route = declaredRoute(req);
@@ -82,8 +88,10 @@ function isPreflight(req: GateRequest): boolean {
   return headerOf(req, 'origin') !== undefined && headerOf(req, 'access-control-request-method') !== undefined;
 }
 
+type Facts = Pick<Decision, 'issuer' | 'clientId' | 'method' | 'path' | 'requestId'>;
+
 /** What is known of a request and its client: nothing that is `undefined`. */
-function factsOf(req: GateRequest, { issuer, clientId }: Partial<NonNullable<AuthError['client']>> = {}) {
+function factsOf(req: GateRequest, { issuer, clientId }: Partial<NonNullable<AuthError['client']>> = {}): Facts {
   const requestId = requestIdOf(req);
   return {
     ...(issuer !== undefined && { issuer }),
@@ -106,7 +114,7 @@ function configurationAdvisor(verifier: GateVerifier): ConfigurationAdvisor {
   const { issuers, challenges, logger } = verifier.settings;
   const [issuer] = issuers;
   const advisor = {
-    isDone: issuers.length > 1,
+    isDone: issuers.length > 1 || logger === silentLogger,
     note(req: GateRequest, { reason }: AuthError): void {
       if (!advisor.isDone && REASONS[reason].configuration) advise(req, reason).catch(() => undefined);
     },

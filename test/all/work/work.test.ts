@@ -11,15 +11,15 @@ type Work = Readonly<Record<string, { readonly calls: number; readonly bytes: nu
  * What a request may cost at most, a few hundredths above what it costs: both counts are the same on every machine.
  * `req.auth` alone is 800 bytes of it: V8 makes a new hidden class for a member that is added to Express's request.
  * The floors of two tables, their records and the state of the log are 4 calls of `hot` and `new`, the scopes of all guards of a row 11 of
- * 'wrong scope'. Counting a refusal for the log without a logger is 8 to 40 calls of the refused ones.
+ * 'wrong scope'. Refusals without a logger prepare no line.
  * A higher limit makes every request dearer: `npm run bench` shows by how much.
  */
 const AT_MOST: Work = {
   hot: { calls: 41, bytes: 2_950 },
   new: { calls: 112, bytes: 16_700 },
-  'no token': { calls: 58, bytes: 0 },
-  expired: { calls: 96, bytes: 300 },
-  'wrong scope': { calls: 120, bytes: 5_950 },
+  'no token': { calls: 28, bytes: 0 },
+  expired: { calls: 63, bytes: 300 },
+  'wrong scope': { calls: 89, bytes: 1_900 },
 };
 
 describe('the work of one request', () => {
