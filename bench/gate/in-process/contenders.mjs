@@ -7,7 +7,10 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 const require = createRequire(import.meta.url);
 const { authenticate, requireScope } = require('../../../src/gate/dist/index.js');
 const { memoryGenerations } = require('../../../src/gate/dist/generation/index.js');
+const { freezeJson, parseJsonObject } = require('../../../src/gate/dist/token/strict-json.js');
 const jsonwebtoken = require('jsonwebtoken');
+const { Authenticator } = require('passport');
+const { Strategy: BearerStrategy } = require('passport-http-bearer');
 
 /** Requests that are decided at the same time: as many as `npm run bench` has connections. */
 const AT_A_TIME = 32;
@@ -37,7 +40,8 @@ class Response {
   headersSent = false;
   writableEnded = false;
 
-  constructor(done) {
+  constructor(req, done) {
+    this.req = req;
     this.done = done;
   }
 
@@ -67,7 +71,7 @@ export async function tillgate({ issuer, audience, jwks }, expected = 200) {
   function decide({ authorization }) {
     return new Promise((resolve, reject) => {
       const req = new Request(authorization);
-      const res = new Response((status) => {
+      const res = new Response(req, (status) => {
         if (status === expected) resolve();
         else reject(new Error(`expected ${expected}, got ${status}`));
       });
@@ -93,6 +97,75 @@ export function bare({ jwks: { keys }, algorithm }) {
 export function partsOf(token) {
   const end = token.lastIndexOf('.');
   return { text: Buffer.from(token.slice(0, end)), signature: Buffer.from(token.slice(end + 1), 'base64url') };
+}
+
+/**
+ * The floor of a gate: each check that it cannot leave out, in one function for one issuer and one key, without options,
+ * cache, generations, observers or reasons. What a gate costs above it is its own.
+ */
+export function floor({ issuer, audience, algorithm, jwks }) {
+  const key = createPublicKey({ key: jwks.keys[0], format: 'jwk' });
+  const input = algorithm === 'ES256' ? { key, dsaEncoding: 'ieee-p1363' } : { key };
+  const passport = new Authenticator();
+  passport.use(new BearerStrategy({ passReqToCallback: true }, (req, token, done) => done(null, verify(token))));
+  const authenticateBearer = passport.authenticate('bearer', { session: false, assignProperty: 'auth' });
+  const states = new WeakMap();
+  const turn = [];
+
+  function nextTurn(signed) {
+    return new Promise((resolve) => {
+      if (turn.length === 0) setImmediate(() => turn.splice(0).forEach((run) => run()));
+      turn.push(() => resolve(verifySignature('sha256', signed.text, input, signed.signature)));
+    });
+  }
+
+  async function verify(token) {
+    const [header, payload, signature] = token.split('.');
+    const { alg, typ, crit, b64 } = HEADERS.get(header) ?? parsed(header);
+    const claims = parsed(payload);
+    const signed = {
+      text: Buffer.from(token.slice(0, token.lastIndexOf('.')), 'latin1'),
+      signature: bytesOf(signature),
+    };
+    if (alg !== algorithm || typ.toLowerCase() !== 'at+jwt' || crit || b64 || !(await nextTurn(signed))) throw REFUSED;
+    const { iss, aud, exp, nbf, iat, sub, jti, client_id: clientId, cnf, scope } = claims;
+    const texts = [iss, clientId, scope].every((text) => typeof text === 'string');
+    const times = [exp, iat].every(Number.isFinite) && (nbf === undefined || Number.isFinite(nbf));
+    const now = Date.now() / 1000;
+    if (!texts || !times || iss !== issuer || ![aud].flat().includes(audience) || cnf) throw REFUSED;
+    if (now >= exp || nbf > now || iat > now || exp - iat > 86_400) throw REFUSED;
+    const scopes = Object.freeze([...new Set(scope.split(' '))]);
+    return Object.freeze({ issuer, clientId, sub, jti, scopes, exp, claims: freezeJson(claims) });
+  }
+
+  async function decide({ authorization }) {
+    const req = new Request(authorization);
+    const res = new Response(req, () => {});
+    if (!/^Bearer [A-Za-z0-9\-._~+/]+=*$/.test(req.headers.authorization) || req.url.includes('?')) throw REFUSED;
+    const ours = { headers: { authorization: req.headers.authorization } };
+    authenticateBearer(ours, res, () => {});
+    req.auth = await ours.auth;
+    states.set(req, req.auth);
+    if (!states.get(req).scopes.includes('orders:read')) throw REFUSED;
+    res.end();
+  }
+
+  return (window) => byTurns(window, decide);
+}
+
+const REFUSED = new Error('refused');
+const HEADERS = new Map();
+
+function parsed(part) {
+  const value = parseJsonObject(bytesOf(part));
+  if (value.alg) HEADERS.set(part, value);
+  return value;
+}
+
+function bytesOf(part) {
+  const bytes = Buffer.from(part, 'base64url');
+  if (bytes.toString('base64url') !== part) throw REFUSED;
+  return bytes;
 }
 
 export function jose({ issuer, audience, algorithm, jwks }) {

@@ -36,6 +36,7 @@ interface Contenders {
   readonly partsOf: (token: string) => object;
   readonly bare: (issuer: Issuer) => (parts: readonly object[]) => void;
   readonly tillgate: (issuer: Issuer, expected: number) => Promise<{ run: Verify; close(): Promise<void> }>;
+  readonly floor: (issuer: Issuer) => Verify;
   readonly fastJwt: (issuer: Issuer) => Verify;
   readonly jose: (issuer: Issuer) => Verify;
   readonly jsonwebtokenVerify: (issuer: Issuer) => Verify;
@@ -105,6 +106,7 @@ async function measureNewTokens(contenders: Contenders, issuer: Issuer): Promise
   return measure({
     bare: (window) => Promise.resolve(() => verifyBare(parts.slice(window * WINDOW, (window + 1) * WINDOW))),
     tillgate: gateOnce(contenders, issuer, windows),
+    'the checks alone': eachOf(contenders.floor(issuer)),
     'fast-jwt': eachOf(contenders.fastJwt(issuer)),
     jsonwebtoken: eachOf(contenders.jsonwebtokenVerify(issuer)),
     jose: eachOf(contenders.jose(issuer)),
