@@ -1,16 +1,18 @@
 import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import express from 'express';
 import request from 'supertest';
 import { authenticate, requireScope } from '../../src/gate/index';
 import type { AuthenticateOptions } from '../../src/gate/index';
-import { REASONS } from '../../src/gate/core/reasons';
 import { AUDIENCE, base64url, ISSUER, NOW, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
+import { messagesIn } from '../support/messages';
 
 /*
- * What operators read when a configuration or a token is wrong: what it was, what is expected, what to do. Texts may change;
- * each must go on saying these three.
+ * What operators read when a configuration or a token is wrong: what it was, what is expected, what to do. The texts are in
+ * docs/maintainers/messages.md. They may change; each must go on saying these three.
  */
 
 type Options = Partial<AuthenticateOptions>;
@@ -47,172 +49,99 @@ function open(options: Options) {
 }
 
 /** Reason and detail of the refusal in the log. */
-async function refusalOf(raw: string, options: Options): Promise<readonly unknown[]> {
+async function refusalOf(raw: string, options: Options): Promise<string> {
   const { app, gate, logger } = open(options);
   await request(app).get('/').set('Authorization', `Bearer ${raw}`);
   await gate.close();
   const refusal = logger.entries.find(({ message }) => message === 'request refused');
-  return [refusal?.fields['reason'], refusal?.fields['detail']];
+  return [refusal?.fields['reason'], refusal?.fields['detail']].filter(Boolean).join(': ');
 }
 
-const VENDOR = 'it is not an access token, or the preset is of another vendor';
+describe('the log of a gate', () => {
+  const texts = messagesIn('In the log of a gate');
+  const cases: Readonly<Record<string, readonly [raw: string, options?: Options]>> = {
+    'an ID token': [token({ claims: { at_hash: 'x' } })],
+    'an ID token of Keycloak': [
+      token({ header: { typ: 'JWT' }, claims: { typ: 'ID', azp: 'shop' } }),
+      { preset: 'keycloak' },
+    ],
+    'an ID token of Cognito': [
+      token({ header: { typ: undefined }, claims: { token_use: 'id' } }),
+      { preset: 'cognito' },
+    ],
+    'a token of another vendor than the preset is for': [token(), { preset: 'keycloak' }],
+    'a JWT where RFC 9068 is expected': [token({ header: { typ: 'JWT' } })],
+    'a token without typ': [token({ header: { typ: undefined } })],
+    'scopes joined by commas': [token({ claims: { scope: 'orders:read,orders:write' } })],
+    'scopes in one member of an array': [token({ claims: { scope: ['orders:read orders:write'] } })],
+    'a shared secret (HS256)': [HS256],
+    'an algorithm that the option leaves out': [token(), { algorithms: ['RS256'] }],
+    'no signature': [UNSIGNED],
+    'another audience': [token(), { audience: 'http://127.0.0.1:3000' }],
+    'two keys without kid': [token(NO_KID), { keys: [KEYLESS, KEYLESS_OTHER] }],
+    'a key that the set lacks': [token({ key: newKey('ES256', 'new') })],
+    'a new key under the old kid': [token({ key: newKey('ES256', testKey().kid) })],
+    'times in ms': [token({ claims: { exp: (NOW + 600) * 1000, iat: NOW * 1000 } })],
+    'exp in ms': [token({ claims: { exp: (NOW + 600) * 1000 } })],
+    'a token of 60 days': [token({ claims: { exp: NOW + 60 * 86_400 - 60 } })],
+    'an introspection response with sub only': [
+      'opaque-token',
+      introspecting({ active: true, sub: 'pos-17', iat: NOW, exp: NOW + 600, aud: AUDIENCE, scope: 'orders:read' }),
+    ],
+  };
 
-it.each<readonly [what: string, raw: string, options: Options, reason: string, detail: string]>([
-  ['an ID token', token({ claims: { at_hash: 'x' } }), {}, 'wrong_type', 'an ID token (at_hash)'],
-  [
-    'an ID token of Keycloak',
-    token({ header: { typ: 'JWT' }, claims: { typ: 'ID', azp: 'shop' } }),
-    { preset: 'keycloak' },
-    'invalid_claims',
-    `claim typ is "ID", expected "Bearer"; ${VENDOR}`,
-  ],
-  [
-    'a token of another vendor',
-    token(),
-    { preset: 'keycloak' },
-    'invalid_claims',
-    `claim typ is missing, expected "Bearer"; ${VENDOR}`,
-  ],
-  [
-    'an ID token of Cognito',
-    token({ header: { typ: undefined }, claims: { token_use: 'id' } }),
-    { preset: 'cognito' },
-    'invalid_claims',
-    `claim token_use is "id", expected "access"; ${VENDOR}`,
-  ],
-  [
-    'a JWT where RFC 9068 is expected',
-    token({ header: { typ: 'JWT' } }),
-    {},
-    'wrong_type',
-    'header typ is "JWT", expected at+jwt',
-  ],
-  [
-    'a token without typ',
-    token({ header: { typ: undefined } }),
-    {},
-    'wrong_type',
-    'header typ is missing, expected at+jwt',
-  ],
-  [
-    'scopes between commas',
-    token({ claims: { scope: 'orders:read,orders:write' } }),
-    {},
-    'insufficient_scope',
-    'needs orders:read, has orders:read,orders:write; scopes are joined by commas: have the issuer put blanks between them (RFC 6749 section 3.3)',
-  ],
-  [
-    'scopes in one member of an array',
-    token({ claims: { scope: ['orders:read orders:write'] } }),
-    {},
-    'insufficient_scope',
-    'needs orders:read, has orders:read orders:write; one member of an array has several scopes: have the issuer make each a member of its own',
-  ],
-  [
-    'a shared secret',
-    HS256,
-    {},
-    'algorithm_not_allowed',
-    'alg is "HS256", which needs a shared secret: have the issuer sign with a key pair',
-  ],
-  [
-    'an algorithm that the option leaves out',
-    token(),
-    { algorithms: ['RS256'] },
-    'algorithm_not_allowed',
-    'alg is "ES256"',
-  ],
-  ['no signature', UNSIGNED, {}, 'malformed_token', 'the signature is empty: the issuer has not signed the token'],
-  [
-    'another audience',
-    token(),
-    { audience: 'http://127.0.0.1:3000' },
-    'wrong_audience',
-    'aud is "https://api.test", expected "http://127.0.0.1:3000"',
-  ],
-  [
-    'two keys and no kid',
-    token(NO_KID),
-    { keys: [KEYLESS, KEYLESS_OTHER] },
-    'unknown_key',
-    'the token has no kid, and none or several keys of the set are for ES256: have the issuer name the key',
-  ],
-  [
-    'a key that the set lacks',
-    token({ key: newKey('ES256', 'new') }),
-    {},
-    'unknown_key',
-    'the key set has no key with the kid "new": it may be that of another realm or stage (jwksUri)',
-  ],
-  [
-    'times in ms',
-    token({ claims: { exp: (NOW + 600) * 1000, iat: NOW * 1000 } }),
-    {},
-    'not_yet_valid',
-    'iat is 1798200000000 s ahead: times are in seconds (RFC 7519 section 2), not in ms',
-  ],
-  [
-    'exp in ms',
-    token({ claims: { exp: (NOW + 600) * 1000 } }),
-    {},
-    'lifetime_too_long',
-    'exp - iat is 1798200600060 s, at most 86400 s are accepted: times are in seconds (RFC 7519 section 2), not in ms',
-  ],
-  [
-    'a token of 60 days',
-    token({ claims: { exp: NOW + 60 * 86_400 - 60 } }),
-    {},
-    'lifetime_too_long',
-    'exp - iat is 5184000 s, at most 86400 s are accepted',
-  ],
-  [
-    'an introspection response with sub only',
-    'opaque-token',
-    introspecting({ active: true, sub: 'pos-17', iat: NOW, exp: NOW + 600, aud: AUDIENCE, scope: 'orders:read' }),
-    'invalid_claims',
-    'the introspection response has no client_id: have the authorization server return it (optional in RFC 7662); with generationClaim: false and without clientIds, sub is enough',
-  ],
-])('the log says what is wrong with %s, and what to do', async (_what, raw, options, reason, detail) => {
-  expect(await refusalOf(raw, options)).toEqual([reason, detail]);
+  it('has a text for every case', () => {
+    expect(Object.keys(texts)).toEqual(Object.keys(cases));
+  });
+
+  it.each(Object.entries(cases))('says what is wrong and what to do: %s', async (name, [raw, options = {}]) => {
+    expect(await refusalOf(raw, options)).toBe(texts[name]);
+  });
 });
 
-it.each<readonly [what: string, options: Options, message: string]>([
-  [
-    'the URL of the metadata as issuer',
-    { issuer: `${ISSUER}/.well-known/openid-configuration` },
-    'option "issuer" must be the iss of the tokens, not the URL of the metadata, got "https://login.test/.well-known/openid-configuration"',
-  ],
-  [
-    'a logger that is none',
-    { logger: true as unknown as false },
-    'option "logger" must be an object with the methods info, warn and error, or false, got true',
-  ],
-])('authenticate() refuses %s', (_what, options, message) => {
-  expect(() => open(options)).toThrow(new TypeError(`authenticate(): ${message}`));
-});
+describe('authenticate()', () => {
+  const texts = messagesIn('From authenticate() and verify()');
 
-it('the advice about a signature that does not match names a new key under the old kid', () => {
-  expect(REASONS.bad_signature.operator).toBe(
-    'Check that the key set belongs to the issuer, and that a new key has a new kid. Many such requests can be an attack.',
-  );
-});
+  it.each<readonly [name: string, options: Options]>([
+    ['the URL of the metadata as issuer', { issuer: `${ISSUER}/.well-known/openid-configuration` }],
+    ['a logger that is none', { logger: true as unknown as false }],
+  ])('refuses %s', (name, options) => {
+    expect(() => open(options)).toThrow(new TypeError(texts[name]));
+  });
 
-it('logger: false silences the gate', async () => {
-  const spies = (['info', 'warn', 'error'] as const).map((name) => jest.spyOn(console, name));
-  const { app, gate } = open({ logger: false });
-  await request(app).get('/').set('Authorization', 'Bearer x').expect(401);
-  await gate.close();
-  for (const spy of spies) {
-    expect(spy).not.toHaveBeenCalled();
-    spy.mockRestore();
-  }
-});
+  it('is silent with logger: false', async () => {
+    const spies = (['info', 'warn', 'error'] as const).map((name) => jest.spyOn(console, name));
+    const { app, gate } = open({ logger: false });
+    await request(app).get('/').set('Authorization', 'Bearer x').expect(401);
+    await gate.close();
+    for (const spy of spies) {
+      expect(spy).not.toHaveBeenCalled();
+      spy.mockRestore();
+    }
+    expect(texts['logger: false']).toBe('accepted; nothing is logged');
+  });
 
-it('a guard after an optional gate names its scopes to a caller without a token', async () => {
-  const { app, gate } = open({ optional: true });
-  const response = await request(app).get('/').expect(401);
-  expect(response.headers['www-authenticate']).toBe('Bearer realm="api", scope="orders:read"');
-  await gate.close();
+  it('does not see a route that is mounted before it: such a route is open', async () => {
+    const { gate, logger } = open({ unguarded: 'refuse' });
+    const app = express()
+      .get('/early', (_req, res) => void res.json('open'))
+      .use(gate)
+      .get('/late', (_req, res) => void res.json('never sent'));
+    await request(app).get('/early').expect(200);
+    expect(logger.entries).toEqual([]);
+    await request(app).get('/late').set('Authorization', `Bearer ${token()}`).expect(500);
+    await gate.close();
+    expect(readFileSync(join(__dirname, '../../README.md'), 'utf8').replaceAll('\n', ' ')).toContain(
+      texts['a gate mounted after routes'],
+    );
+  });
+
+  it('gives the scopes of a guard to a caller without a token, also after an optional gate', async () => {
+    const { app, gate } = open({ optional: true });
+    const response = await request(app).get('/').expect(401);
+    expect(response.headers['www-authenticate']).toBe(texts['no token for a guard behind an optional gate']);
+    await gate.close();
+  });
 });
 
 describe('verify()', () => {
@@ -221,7 +150,10 @@ describe('verify()', () => {
   const fetchRequest = (raw: string, path = '/orders?page=2') =>
     new Request(`https://api.test${path}`, { headers: { Authorization: raw } });
 
+  const texts = messagesIn('From authenticate() and verify()');
+
   it('decides about a request of the Fetch API as about one of node:http', async () => {
+    expect(texts['verify() given a request of the Fetch API']).toBe('accepted');
     expect(await gate.verify(fetchRequest(`Bearer ${token()}`))).toMatchObject({ clientId: 'pos-17' });
     const cases = [
       [fetchRequest(`Bearer ${token({ claims: { exp: 1 } })}`), 'expired'],
@@ -234,15 +166,12 @@ describe('verify()', () => {
   });
 
   it.each([
-    ['the headers alone', new Headers({ Authorization: `Bearer ${token()}` }), 'an object'],
-    ['undefined', undefined, 'undefined'],
-    ['a token', token(), 'a string'],
-  ])('says what it needs when it is given %s', async (_what, given, got) => {
+    ['the headers alone', new Headers({ Authorization: `Bearer ${token()}` })],
+    ['undefined', undefined],
+    ['a token', token()],
+  ])('says what it needs when it is given %s', async (what, given) => {
     const failure = await gate.verify(given as unknown as Request).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(TypeError);
-    const { message } = failure as TypeError;
-    const start = 'verify(): expected a request of node:http or of the Fetch API, got ';
-    expect([message.slice(0, start.length), message.slice(start.length)]).toEqual([start, got]);
-    expect(message).not.toContain('eyJ');
+    expect(failure).toEqual(new TypeError(texts[`verify() given ${what}`]));
+    expect((failure as TypeError).message).not.toContain('eyJ');
   });
 });

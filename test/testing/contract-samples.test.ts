@@ -265,9 +265,12 @@ describe('responses', () => {
     const documented = documentedResponses({ openapi: '3.1.0', paths: {} }, '')(operation);
     const report = (...accepted: number[]) => {
       const findings = { ...noFindings(), isCalled: true, accepted: new Set(accepted) };
-      return contractReport([{ name: 'GET /orders', isPublic: false, documented, findings }], {
-        ...{ untestable: [], elsewhere: [], security: [] },
-      });
+      return contractReport(
+        [{ name: 'GET /orders', operation: { isPublic: false, alsoNeeds: [] }, documented, findings }],
+        {
+          ...{ untestable: [], elsewhere: [], security: [] },
+        },
+      );
     };
     expect(report(302).notTested).toEqual(['GET /orders: good tokens got 302; give values that exist in "requests"']);
     expect(report(302, 204)).toMatchObject({ tested: ['GET /orders'], notTested: [] });

@@ -88,9 +88,8 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
     : cases;
   const untestable = operations.flatMap(describeUntestable);
   const security = securityNotices(document, operations);
-  const reported = contexts.map((one) => ({ ...one, isPublic: one.operation.isPublic }));
   const elsewhere = operations.filter((one) => one.access === 'elsewhere' && one.isPublic).map(nameOf);
-  return Object.assign(chosen, { report: () => contractReport(reported, { untestable, elsewhere, security }) });
+  return Object.assign(chosen, { report: () => contractReport(contexts, { untestable, elsewhere, security }) });
 }
 
 function describeUntestable(operation: LocatedOperation): readonly string[] {

@@ -1,3 +1,4 @@
+import type { LocatedOperation } from '../openapi/document';
 import { describeMismatch, UNDOCUMENTED } from './responses';
 import type { ApiResponse, DocumentedResponses, Mismatch } from './responses';
 
@@ -65,9 +66,15 @@ export interface ContractReport {
 /** An operation with what its cases have seen. */
 interface Reported {
   readonly name: string;
-  readonly isPublic: boolean;
+  readonly operation: Pick<LocatedOperation, 'isPublic' | 'alsoNeeds'>;
   readonly documented: DocumentedResponses;
   readonly findings: Findings;
+}
+
+/** What to add to a request that needs more than a token: `; its security also needs header X-Api-Key: ...`. */
+export function adviceOnNeeds({ alsoNeeds }: Pick<LocatedOperation, 'alsoNeeds'>): string {
+  if (alsoNeeds.length === 0) return '';
+  return `; its security also needs ${alsoNeeds.join(' and ')}: give the value in "headers" or "requests"`;
 }
 
 /** Sums up what the cases have tested. */
@@ -82,9 +89,9 @@ export function contractReport(
   },
 ): ContractReport {
   const { untestable, elsewhere, security } = others;
-  const guarded = operations.filter(({ isPublic }) => !isPublic);
+  const guarded = operations.filter(({ operation }) => !operation.isPublic);
   const tested = guarded.filter((one) => whyNotTested(one) === undefined).map(({ name }) => name);
-  const open = operations.filter(({ isPublic }) => isPublic).map(({ name }) => name);
+  const open = operations.filter(({ operation }) => operation.isPublic).map(({ name }) => name);
   const notTested = [
     ...guarded.flatMap((one) => {
       const why = whyNotTested(one);
@@ -128,7 +135,7 @@ const TITLES: readonly (readonly [list: Exclude<keyof ContractReport, 'toString'
 ];
 
 /** A refusal proves something only where the same request succeeds with a good token. */
-function whyNotTested({ documented, findings: { isCalled, accepted } }: Reported): string | undefined {
+function whyNotTested({ documented, findings: { isCalled, accepted }, operation }: Reported): string | undefined {
   if (!isCalled) return 'no case has called it; run its cases';
   if (accepted.size === 0) return 'no case has sent it a good token that was accepted; see its failing case, or run it';
   // A redirect is the success of an operation that documents no 2xx.
@@ -136,7 +143,7 @@ function whyNotTested({ documented, findings: { isCalled, accepted } }: Reported
   const isSuccess = (status: number): boolean =>
     status < 300 || (redirects && status < 400 && documented.statuses.includes(String(status)));
   if ([...accepted].some(isSuccess)) return undefined;
-  return `good tokens got ${[...accepted].join(', ')}; give values that exist in "requests"`;
+  return `good tokens got ${[...accepted].join(', ')}; give values that exist in "requests"${adviceOnNeeds(operation)}`;
 }
 
 function describeDifferences({ name, findings }: Reported): readonly string[] {

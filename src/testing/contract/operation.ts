@@ -4,7 +4,7 @@ import type { TestToken } from '../issuer/test-token';
 import type { CaseContext } from './api';
 import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
-import { noteDifference } from './findings';
+import { adviceOnNeeds, noteDifference } from './findings';
 import type { CaseClass } from './options';
 import { assertNoMismatch } from './responses';
 import type { ApiRequest, ApiResponse, ExpectedRefusal, Mismatch } from './responses';
@@ -185,7 +185,7 @@ export async function refuse(
 export async function accept(context: CaseContext, name: string, transport: TokenTransport): Promise<void> {
   const exchange = await send(context, transport);
   const { response } = exchange;
-  assertNoMismatch(name, compareAccepted(response), exchange);
+  assertNoMismatch(name, compareAccepted(response, context), exchange);
   const { findings, documented } = context;
   for (const one of documented.compare(response)) noteDifference(findings, one);
   findings.accepted.add(response.status);
@@ -223,12 +223,12 @@ function compareReached(reached: readonly string[]): readonly Mismatch[] {
 }
 
 /** What no response to a good token may be; the rest is up to the document. */
-function compareAccepted(response: ApiResponse): readonly Mismatch[] {
+function compareAccepted(response: ApiResponse, { operation }: CaseContext): readonly Mismatch[] {
   const { status, headers } = response;
   const isRefused =
     status === 401 || status === 403 || headers['www-authenticate'] !== undefined || isOfUnknownKey(response);
   if (isRefused) {
-    const got = `${describeRefusal(response)}, refused by the gate`;
+    const got = `${describeRefusal(response)}, refused by the gate${adviceOnNeeds(operation)}`;
     return [{ what: 'status', got, expected: 'the response of the handler' }];
   }
   if (status === 429) return [{ what: 'status', got: 429, expected: 'any other; raise the rate limit for tests' }];

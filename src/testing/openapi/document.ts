@@ -173,10 +173,8 @@ function locate(
     ),
     access: isElsewhere ? 'elsewhere' : accessOf(security, usable),
     isPublic: accessOf(security, usable) === 'anybody',
-    alsoNeeds: usable.slice(0, 1).flatMap((requirement) =>
-      Object.keys(requirement)
-        .filter((name) => !takesTokens(document, name))
-        .map((name) => describeScheme(name, schemeOf(document, name))),
+    alsoNeeds: Object.keys(usable[0] ?? {}).flatMap((name) =>
+      takesTokens(document, name) ? [] : [describeScheme(name, schemeOf(document, name))],
     ),
   };
 }

@@ -1,7 +1,7 @@
 /** Parameter or wildcard of Express 5: `:name` or `:"any name"`. */
 const NAMED = /^[:*](?:([\p{ID_Start}$_][\p{ID_Continue}$]*)|"((?:[^"\\]|\\.)*)")/u;
-/** Parameter of Express 4: `:name`, `:name(\\d+)`. */
-const LEGACY_PARAMETER = /:(\w+)(?:\((?:\\.|[^\\()])*\))?/g;
+/** Parameter of Express 4: `:name`, `:name(\\d+)`; in `/orders/:id\\:cancel` the second colon is none. */
+const LEGACY_PARAMETER = /(?<!\\):(\w+)(?:\((?:\\.|[^\\()])*\))?/g;
 const LEGACY_OPTIONAL = /(\/:\w+(?:\((?:\\.|[^\\()])*\))?)\?/;
 
 /** Whether every path matches, as that of a 404 handler. */
@@ -55,7 +55,9 @@ function legacyVariants(path: string): readonly string[] {
     const [optional = '', text = ''] = parts.slice(index, index + 2);
     variants = variants.flatMap((start) => [start + text, start + optional + text]);
   }
-  return variants.map((variant) => variant.replace(LEGACY_PARAMETER, '{$1}').replace(/\*/g, '{*}'));
+  return variants.map((variant) => {
+    return variant.replace(LEGACY_PARAMETER, '{$1}').replace(/\*/g, '{*}').replace(/\\(.)/g, '$1');
+  });
 }
 
 /** A template without parameter names and without a slash at its end: Express routes templates of one shape alike. */

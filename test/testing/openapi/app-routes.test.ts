@@ -123,6 +123,7 @@ describe('templatesOf() of Express 4', () => {
     ['/orders/:id?', ['/orders', '/orders/{id}']],
     ['/:a?/b/:c(x|y)?', ['/b', '/b/{c}', '/{a}/b', '/{a}/b/{c}']],
     ['/files/*', ['/files/{*}']],
+    ['/orders/:id\\:cancel', ['/orders/{id}:cancel']],
   ])('writes %s as %j', (path, templates) => {
     expect([...(templatesOf(path, true) ?? [])].sort()).toEqual(templates);
   });
