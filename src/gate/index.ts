@@ -16,7 +16,7 @@ export { problemHandler, refuseUpgrade, sendProblem } from './express/respond';
 export { explain } from './express/explain';
 export type { Explanation } from './express/explain';
 export type { Auth, AuthenticateOptions, Decision, GateOptions, IssuerOptions } from './gate/options';
-export type { OpaqueOptions } from './token/introspection/endpoint';
+export type { OpaqueOptions } from './token/introspection';
 export type { KeyStore } from './token/keys/key-store';
 export type { ScopeOptions } from './token/scopes';
 export type { PresetName } from './token/presets';

@@ -1,4 +1,4 @@
-import { introspector } from '../../src/gate/token/introspection/introspector';
+import { introspector } from '../../src/gate/token/introspection';
 import { FetchError } from '../../src/gate/token/http';
 import { fakeTime } from './fake-time';
 import type { FakeTime } from './fake-time';

@@ -5,7 +5,7 @@ import { describe, didYouMean, nearest } from '../core/options';
 import type { OptionTable, ValuesOf } from '../core/options';
 import { isSecureUrl } from '../core/urls';
 import type { Variable } from '../core/variables';
-import type { OpaqueOptions } from '../token/introspection/endpoint';
+import type { OpaqueOptions } from '../token/introspection';
 import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
 import type { RateLimit } from './variables';

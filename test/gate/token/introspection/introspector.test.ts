@@ -132,7 +132,7 @@ describe('introspector(): calls', () => {
       await settle(1);
       seen.push(asked.length);
     }
-    expect(seen).toEqual([1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3]);
+    expect(seen).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
     release();
     await Promise.all(results);
   });

@@ -1,0 +1,380 @@
+import { hash, randomUUID } from 'node:crypto';
+import * as timers from 'node:timers';
+import { LRUCache } from 'lru-cache';
+import { AuthError } from '../core/errors';
+import type { Clock, Schedule } from '../core/clock';
+import type { Logger } from '../core/logger';
+import { NO_OPTIONS, ownMembers } from '../core/objects';
+import { option } from '../core/options';
+import type { TableOf } from '../core/options';
+import { Outage, retryAfterSeconds } from '../core/outage';
+import { clientAuthorization, loggableUrl } from '../core/urls';
+import { matching, url } from '../core/variables';
+import { FairQueue } from './fair-queue';
+import type { Caller } from './fair-queue';
+import { Exchanges, FetchError, fetchObject, unlessAborted } from './http';
+import { MAX_TOKEN_LENGTH } from './jws';
+import { discoverEndpoint } from './keys/fetch-keys';
+import type { DiscoveryOptions } from './keys/fetch-keys';
+import { freezeJson } from './strict-json';
+import type { JsonObject } from './strict-json';
+import { claimsCheck, isBoundByDpop } from './verify';
+import type { ClaimRules, ClaimsCheck } from './verify';
+
+/** How the authorization server is asked about opaque tokens (RFC 7662). */
+export interface OpaqueOptions {
+  /** URL of the introspection endpoint. Default: `introspection_endpoint` of the issuer's metadata. */
+  readonly url?: string | undefined;
+  /** Client id of this API at the authorization server. */
+  readonly clientId: string;
+  /** Its secret, sent by HTTP Basic (RFC 6749 section 2.3.1). */
+  readonly clientSecret: string;
+  /** How long in ms a token counts as active without being asked about again; 0: not at all. Default 30000, at most 300000. */
+  readonly cacheMs?: number | undefined;
+}
+
+/** The option `opaque` of `authenticate()`. Its messages do not quote the secret. */
+export const OPAQUE_OPTION = option.nested({
+  url: option.variable('TILLGATE_INTROSPECTION_URL', option.string(), {
+    ...url({ query: true }),
+    fallback: { words: 'discovered' },
+    example: 'https://login.example.com/connect/introspect',
+  }),
+  clientId: option.variable(
+    'TILLGATE_INTROSPECTION_CLIENT_ID',
+    option.required(option.string(), 'the id of a client of the authorization server'),
+    {
+      ...matching(/^\P{Cc}+$/u, 'a client id without control characters'),
+      fallback: { words: 'opaque tokens are refused' },
+      example: 'orders-api',
+    },
+  ),
+  clientSecret: option.variable('TILLGATE_INTROSPECTION_CLIENT_SECRET', option.required(option.secret(1)), {
+    ...matching(/^\P{Cc}+$/u, 'a client secret without line breaks or other control characters'),
+    fallback: { words: 'none' },
+    example: '"$(cat secret-file)"',
+  }),
+  cacheMs: option.number({ unit: 'milliseconds', min: 0, max: 300_000 }, 30_000),
+} satisfies TableOf<OpaqueOptions>);
+
+/** Asks about a token: resolves with the response, with `undefined` when the token is not active, or rejects with a FetchError. */
+type AskAbout = (token: string, signal: AbortSignal) => Promise<JsonObject | undefined>;
+
+/** For one look at the metadata. */
+const LOOKUP_TIMEOUT_MS = 5_000;
+
+/** Makes the function that asks the introspection endpoint about a token (RFC 7662 section 2). */
+export function introspectionEndpoint(
+  options: Omit<DiscoveryOptions, 'signal'> & OpaqueOptions & { readonly schedule: Schedule },
+): AskAbout {
+  const { url: given, clientId, clientSecret, authUrl } = options;
+  const headers = ownMembers({ authorization: clientAuthorization(clientId, clientSecret) });
+  const exchanges = new Exchanges(options.schedule);
+  /** The URL in the metadata, which is looked up again after a call that failed. */
+  let found: Promise<string> | undefined;
+
+  function find(signal: AbortSignal): Promise<string> {
+    // A time limit of its own: that of the first call which waits must not end the lookup for the others.
+    found ??= exchanges.run(LOOKUP_TIMEOUT_MS, (limit) =>
+      discoverEndpoint('introspection_endpoint', { ...options, signal: limit }),
+    );
+    return unlessAborted(signal, `the metadata of ${loggableUrl(authUrl)}`, found);
+  }
+
+  async function ask(token: string, signal: AbortSignal): Promise<JsonObject | undefined> {
+    const url = given ?? (await find(signal));
+    const form = new URLSearchParams({ token, token_type_hint: 'access_token' });
+    const response = await fetchObject(url, { ...options, signal, headers, form });
+    if (response['active'] === false) return undefined;
+    if (response['active'] === true) return response;
+    throw new FetchError(`${loggableUrl(url)} did not say whether the token is active`, { status: 200 });
+  }
+
+  return (token, signal) =>
+    ask(token, signal).catch((error: unknown) => {
+      found = undefined;
+      throw error;
+    });
+}
+
+/**
+ * Members in which servers name the kind of a token: `token_type` (RFC 7662 section 2.2), `token_use` (Ory Hydra), `typ`
+ * (Keycloak). Some respond about refresh tokens too.
+ */
+const KIND_MEMBERS = ['token_type', 'token_use', 'typ'];
+const ACCESS_TOKEN_KINDS = ['bearer', 'access_token', 'access', 'at+jwt'];
+
+/**
+ * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
+ * issuer itself responded, and that the members which only some servers return (`sub`, `jti`) may be.
+ *
+ * @param canLackClient - accepts a response without a client id (optional in RFC 7662 section 2.2), whose client is then called
+ *   `sub:<sub>`: the name of a user alone could be that of a client
+ */
+export function introspectedClaimsCheck(rules: ClaimRules, canLackClient: boolean, clock: Clock): ClaimsCheck {
+  const { preset, issuer } = rules;
+  const clientIdClaims = [...new Set([...preset.clientIdClaims, 'client_id'])];
+  const relaxed = { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: [] } };
+  const verifyClaims = claimsCheck(relaxed, clock);
+
+  /** The claims with the name of their client, for the check only. */
+  function withClient(claims: JsonObject): JsonObject {
+    const { sub } = claims;
+    if (clientIdClaims.some((name) => claims[name] !== undefined)) return claims;
+    if (!canLackClient || typeof sub !== 'string' || sub === '') throw new AuthError('invalid_claims', WITHOUT_CLIENT);
+    return ownMembers({ ...claims, client_id: `sub:${sub}` });
+  }
+
+  return function verifyIntrospected(given) {
+    for (const member of KIND_MEMBERS) checkKind(given[member], given);
+    const claims = 'iss' in given ? given : ownMembers({ iss: issuer, ...given });
+    return { ...verifyClaims(withClient(claims)), claims: freezeJson(claims) };
+  };
+}
+
+const WITHOUT_CLIENT = {
+  privateDetail:
+    'the introspection response has no client_id: have the authorization server return it (optional in RFC 7662); with ' +
+    'generationClaim: false and without clientIds, sub is enough',
+};
+
+/** RFC 9449 section 6.2: a token of type DPoP is bound to a key, which its `cnf` names. Without one no proof can be checked. */
+function checkKind(kind: unknown, claims: JsonObject): void {
+  if (kind === undefined) return;
+  const name = typeof kind === 'string' ? kind.toLowerCase() : undefined;
+  if (name === 'dpop') {
+    if (isBoundByDpop(claims)) return;
+    throw new AuthError('sender_constrained', { privateDetail: 'the token is of type DPoP, and cnf.jkt is missing' });
+  }
+  if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {
+    throw new AuthError('wrong_type', { privateDetail: 'the introspection response is about another kind of token' });
+  }
+}
+
+/** Knows which opaque tokens are active, by asking their issuer. */
+interface Introspector<Known> {
+  /** What is known about a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
+  readonly get: (token: string) => Known | undefined;
+  /**
+   * Asks about a token. Rejects with an AuthError `malformed_token`, `inactive`, `introspection_unavailable`, or
+   * `too_many_unknown_keys` where too many tokens of the same client or site wait.
+   *
+   * @param caller - counts until the token was active once, then its client does
+   */
+  readonly introspect: (token: string, caller?: Caller) => Promise<Known>;
+  /** Tokens whose response is pending. */
+  readonly waiting: () => number;
+  /** Ends the open calls; later ones reject. */
+  readonly close: () => void;
+}
+
+/** The last response about an active token. */
+interface Response<Known> {
+  readonly known: Known;
+  readonly client: string | undefined;
+  readonly askedMs: number;
+}
+
+/** For one token: its turn and the call. */
+const RESPONSE_TIMEOUT_MS = 5_000;
+/** How long a token counts as inactive: it may have been issued a moment ago by another server of the issuer. */
+const INACTIVE_MS = 5_000;
+/** Calls: 16 at the same time where one unit is alone. */
+const LIMITS = { running: 32, waiting: 256 };
+const MAX_ACTIVE = 5_000;
+const MAX_INACTIVE = 10_000;
+const ASKING_BACK_OFF = { firstMs: 250, longestMs: 5_000 };
+/** Time between two probes with a token of the gate: the shortest pause. */
+const PROBE_EVERY_MS = 125;
+const REFUSED = 'the authorization server refuses clientId or clientSecret of introspection';
+/** Pause between two warnings about responses that only some tokens get. */
+const WARNING_EVERY_MS = 60_000;
+
+/**
+ * Makes an introspector. Tokens are remembered by their SHA-256. However many tokens callers make up, the issuer gets a
+ * bounded number of calls at a time, one per token, shared fairly by clients and sites.
+ */
+export function introspector<Known extends object>({
+  issuer,
+  askAbout,
+  trust,
+  clientOf,
+  cacheMs,
+  logger,
+  clock,
+  schedule,
+  random,
+}: {
+  readonly issuer: string;
+  readonly askAbout: AskAbout;
+  /** Makes what is cached from the response about an active token. */
+  readonly trust: (claims: JsonObject) => Known;
+  /** Names the client of a response, `undefined` where it names none. */
+  readonly clientOf: (claims: JsonObject) => string | undefined;
+  readonly cacheMs: number;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly random: () => number;
+}): Introspector<Known> {
+  const active = new LRUCache<string, Response<Known>>({ max: MAX_ACTIVE });
+  const inactive = new LRUCache<string, number>({ max: MAX_INACTIVE });
+  const inFlight = new Map<string, Promise<Known>>();
+  const calls = new FairQueue(LIMITS, 'opaque tokens');
+  const exchanges = new Exchanges(schedule);
+  const turn = spacer();
+  const outage = new Outage(ASKING_BACK_OFF, clock, random);
+  let closed = false;
+  let warnedMs = -Infinity;
+  let probing = false;
+  let probedMs = -Infinity;
+
+  /** A negative age, after the clock has stepped back, is too old. */
+  function isRecent(sinceMs: number | undefined, limitMs: number): boolean {
+    const ageMs = clock() - (sinceMs ?? -Infinity);
+    return ageMs >= 0 && ageMs < limitMs;
+  }
+
+  function cached(id: string): Known | undefined {
+    const entry = active.get(id, NO_OPTIONS);
+    return entry && isRecent(entry.askedMs, cacheMs) ? entry.known : undefined;
+  }
+
+  async function ask(token: string, id: string, caller: Caller): Promise<Known> {
+    requireAvailable();
+    const client = active.get(id, NO_OPTIONS)?.client;
+    return exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => {
+      return calls.run({ ...caller, client }, 1, () => callFor(token, id, signal), signal);
+    });
+  }
+
+  function requireAvailable(): void {
+    const { waitMs } = outage;
+    if (closed || waitMs > 0) throw unavailable('the introspection endpoint is not asked for now', waitMs);
+  }
+
+  async function callFor(token: string, id: string, signal: AbortSignal): Promise<Known> {
+    await turn();
+    // The endpoint can have failed while this call waited.
+    requireAvailable();
+    const askedMs = clock();
+    let claims: JsonObject | undefined;
+    try {
+      claims = await askAbout(token, signal);
+    } catch (error) {
+      throw failed(error);
+    }
+    recovered();
+    if (!claims) {
+      active.delete(id);
+      inactive.set(id, askedMs, NO_OPTIONS);
+      throw new AuthError('inactive');
+    }
+    inactive.delete(id);
+    const known = trust(claims);
+    active.set(id, { known, client: clientOf(claims), askedMs }, NO_OPTIONS);
+    return known;
+  }
+
+  function recovered(): void {
+    outage.end((fields) => logger.info({ issuer, ...fields }, 'the introspection endpoint responds again'));
+  }
+
+  function failed(error: unknown): AuthError {
+    const { message } = failureOf(error);
+    const { waitMs } = outage;
+    // A logger that throws must not end the process.
+    if (!closed && waitMs === 0) probe(message).catch(() => undefined);
+    return unavailable(message, waitMs);
+  }
+
+  /**
+   * Asks about a token that no caller has chosen. Only if that fails too, the calls for all are paused: a firewall before
+   * the issuer that refuses one token must not stop those for others.
+   */
+  async function probe(detail: string): Promise<void> {
+    if (probing || isRecent(probedMs, PROBE_EVERY_MS)) return;
+    probing = true;
+    probedMs = clock();
+    try {
+      await exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => askAbout(`made-up-by-tillgate-${randomUUID()}`, signal));
+    } catch (error) {
+      if (!closed) pause(failureOf(error));
+      return;
+    } finally {
+      probing = false;
+    }
+    recovered();
+    if (isRecent(warnedMs, WARNING_EVERY_MS)) return;
+    warnedMs = clock();
+    logger.warn({ issuer, detail }, 'a token could not be introspected');
+  }
+
+  function pause({ message, status }: ReturnType<typeof failureOf>): void {
+    const areRefused = status === 401 || status === 403;
+    outage.fail(message, (fields) => {
+      if (areRefused) logger.error({ issuer, ...fields }, REFUSED);
+      else logger.warn({ issuer, ...fields }, 'the introspection endpoint is not available');
+    });
+  }
+
+  return {
+    get: (token) => cached(idOf(token)),
+    waiting: () => inFlight.size,
+    introspect(token, caller = {}) {
+      if (token.length > MAX_TOKEN_LENGTH) {
+        const privateDetail = `an opaque token of more than ${MAX_TOKEN_LENGTH} characters`;
+        return Promise.reject(new AuthError('malformed_token', { privateDetail }));
+      }
+      const id = idOf(token);
+      const known = cached(id);
+      if (known) return Promise.resolve(known);
+      if (isRecent(inactive.get(id, NO_OPTIONS), INACTIVE_MS)) return Promise.reject(new AuthError('inactive'));
+      const underWay = inFlight.get(id);
+      if (underWay) return underWay;
+      const asking = ask(token, id, caller).finally(() => inFlight.delete(id));
+      inFlight.set(id, asking);
+      return asking;
+    },
+    close() {
+      closed = true;
+      exchanges.close();
+    },
+  };
+}
+
+/** The real timers: an app may fake them in its tests, before or after it loads this file. */
+const { setImmediate: defer } = timers;
+/** Turns of the event loop from the start of one call to that of the next. */
+const TURNS_PER_CALL = 4;
+
+/**
+ * Makes the function that spaces out the starts of calls. Node accepts one connection in each turn of the event loop, in the
+ * order in which they came: if a turn did the work of many calls, the connections of other callers would wait before fairness
+ * can apply to them. While a call waits the loop does not sleep, so a process that has nothing else to do loses nothing.
+ */
+function spacer(): () => Promise<void> {
+  let next = Promise.resolve();
+  async function pass(start: Promise<void>): Promise<void> {
+    await start;
+    for (let turn = 0; turn < TURNS_PER_CALL; turn++) await new Promise<void>((resolve) => defer(resolve));
+  }
+  return () => {
+    const start = next;
+    next = pass(start);
+    return start;
+  };
+}
+
+/** Only the hash is kept: the memory of the process then holds no token that could be used. */
+function idOf(token: string): string {
+  return hash('sha256', token, 'base64');
+}
+
+function failureOf(error: unknown): Pick<FetchError, 'message' | 'status'> {
+  return error instanceof FetchError ? error : { message: 'introspection failed', status: undefined };
+}
+
+function unavailable(privateDetail: string, waitMs: number): AuthError {
+  return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds: retryAfterSeconds(waitMs) });
+}
