@@ -5,8 +5,7 @@ import { availableParallelism } from 'node:os';
 /** Suites of `npm test` that run again at full size: see test/support/amount.ts. */
 const FULL_SIZE = [
   'gate/behaviours/key-rotation',
-  'app/contract/goods',
-  'app/contract/sales',
+  'app/contract/contract',
   'gate/generation/memory',
   'gate/express/report-only-orders',
 ];

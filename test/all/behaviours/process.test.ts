@@ -6,7 +6,7 @@ import { jwks, testKey } from '../../support/keys';
 /** Runs a script in a new process; returns its output and exit code. */
 function run(script: string): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, ['--eval', script], { cwd: COMPILED });
-  const watchdog = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  const watchdog = setTimeout(() => child.kill('SIGKILL'), 120_000);
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -27,10 +27,9 @@ describe('a process with a gate in it', () => {
     const script = `
       const { authenticate } = require('./src/gate/index');
       const gate = authenticate(${options({ issuer: server.origin, generationSource: `${server.origin}/generations` })});
-      const started = Date.now();
       const wait = setInterval(() => {
         const { keys } = gate.status().issuers[0];
-        if (keys.state === 'starting' && Date.now() - started < 10_000) return;
+        if (keys.state === 'starting') return;
         clearInterval(wait);
         console.log(keys.state, keys.keys);
       }, 10);

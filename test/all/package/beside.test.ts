@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execute, node } from './npm';
+import { install } from './consumer';
+import { node } from './npm';
 import type { Ended } from './npm';
 import { packTillgate } from './tarball';
 
@@ -50,8 +51,8 @@ async function run(set: readonly string[], packed: readonly string[]): Promise<v
   const dependencies = Object.fromEntries(set.map((one) => one.split('@')));
   await writeFile(join(project, 'package.json'), JSON.stringify({ private: true, dependencies }));
   await writeFile(join(project, 'app.cjs'), APP);
-  // No flag: an app's own settings decide, and those of npm are strict.
-  const installed = await execute(project, 'npm', ['install', ...packed]);
+  // No flag about peers: an app's own settings decide, and those of npm are strict.
+  const installed = await install(project, packed);
   ran.set(set, { installed, started: await node(project, 'app.cjs') });
 }
 

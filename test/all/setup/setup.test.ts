@@ -1,3 +1,5 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,13 +33,21 @@ describe('a suite that cannot start what it needs', () => {
     );
   });
 
-  it('names the variable of a server that cannot be reached, within seconds', async () => {
-    // The port of discard, which no server of these tests uses.
-    await expect(anyRedis('redis://127.0.0.1:9')).rejects.toThrow(
+  it('names the variable of a server that does not respond, after one attempt each', async () => {
+    let attempts = 0;
+    const mute = createServer((socket) => {
+      attempts += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((listening) => mute.listen(0, '127.0.0.1', listening));
+    const host = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
+    await expect(anyRedis(`redis://${host}`)).rejects.toThrow(
       'TILLGATE_TEST_REDIS_URL: the server cannot be reached; start it, or unset the variable',
     );
-    await expect(anyPostgres('postgres://127.0.0.1:9/none')).rejects.toThrow('TILLGATE_TEST_POSTGRES_URL: the server');
-  }, 8_000);
+    await expect(anyPostgres(`postgres://${host}/none`)).rejects.toThrow('TILLGATE_TEST_POSTGRES_URL: the server');
+    expect(attempts).toBe(2);
+    await new Promise((closed) => mute.close(closed));
+  });
 
   it('shows what a script wrote that ended before it was ready', async () => {
     await expect(startScript(script('throw new Error("no port is free")'))).rejects.toThrow(

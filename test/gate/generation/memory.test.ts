@@ -235,7 +235,7 @@ describe('histories of changes and faults', () => {
         world.scene.publisher?.close();
         await Promise.all(world.processes.map(({ follower }) => follower.close()));
       }),
-      { numRuns: amount(20, 3_000) },
+      { numRuns: amount(20, 1_000) },
     );
   });
 });

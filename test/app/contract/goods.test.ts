@@ -1,3 +1,0 @@
-import { testHalf } from './halves';
-
-testHalf('goods');
