@@ -33,40 +33,32 @@ const PATHS: readonly Attack[] = [
 const [HEADER = '', PAYLOAD = '', SIGNATURE = ''] = GOOD.split('.');
 const SECRETS = 'CWE-532';
 
+/** A target that contains a token or a part of it. */
+function secret(what: string, target: string, expected?: Expected): Attack {
+  return row(what, SECRETS, request([`GET ${target} HTTP/1.1`]), expected);
+}
+
 const TOKENS: readonly Attack[] = [
-  row('a token in the path', SECRETS, request([`GET /v1/orders/${GOOD} HTTP/1.1`])),
+  secret('a token in the path', `/v1/orders/${GOOD}`),
   row(
     'a token in the path, with a good header',
     SECRETS,
     withGoodToken(`GET /v1/orders/${GOOD} HTTP/1.1`),
     problem(400, 'invalid_request'),
   ),
-  row(
+  secret(
     'a token in the path, its beginning encoded',
-    SECRETS,
-    request([`GET /v1/orders/%65yJ${HEADER.slice(3)}.%65%79J${PAYLOAD.slice(3)}.${SIGNATURE} HTTP/1.1`]),
+    `/v1/orders/%65yJ${HEADER.slice(3)}.%65%79J${PAYLOAD.slice(3)}.${SIGNATURE}`,
   ),
-  row(
-    'a token in the path, its points encoded',
-    SECRETS,
-    request([`GET /v1/orders/${HEADER}%2E${PAYLOAD}%2e${SIGNATURE} HTTP/1.1`]),
-  ),
-  row(
-    'a token in the path, its points as slashes',
-    SECRETS,
-    request([`GET /v1/orders/${HEADER}/${PAYLOAD}/${SIGNATURE} HTTP/1.1`]),
-  ),
-  row('a signature alone in the path', SECRETS, request([`GET /v1/orders/${SIGNATURE} HTTP/1.1`])),
-  row('a token as a path parameter', SECRETS, request([`GET /v1/orders;access_token=${GOOD} HTTP/1.1`])),
-  row('a token after a fragment', SECRETS, request([`GET /v1/orders#access_token=${GOOD} HTTP/1.1`])),
-  row('a token where no route is', SECRETS, request([`GET /${GOOD} HTTP/1.1`]), problem(404, 'not_found')),
-  row('a token in the query under another name', SECRETS, request([`GET /v1/orders?t=${GOOD} HTTP/1.1`])),
-  row('a token as the host', SECRETS, request([`GET http://${GOOD}/v1/orders HTTP/1.1`])),
-  row(
-    'a token as the user of an absolute target',
-    SECRETS,
-    request([`GET http://u:${GOOD}@api.test/v1/orders HTTP/1.1`]),
-  ),
+  secret('a token in the path, its points encoded', `/v1/orders/${HEADER}%2E${PAYLOAD}%2e${SIGNATURE}`),
+  secret('a token in the path, its points as slashes', `/v1/orders/${HEADER}/${PAYLOAD}/${SIGNATURE}`),
+  secret('a signature alone in the path', `/v1/orders/${SIGNATURE}`),
+  secret('a token as a path parameter', `/v1/orders;access_token=${GOOD}`),
+  secret('a token after a fragment', `/v1/orders#access_token=${GOOD}`),
+  secret('a token where no route is', `/${GOOD}`, problem(404, 'not_found')),
+  secret('a token in the query under another name', `/v1/orders?t=${GOOD}`),
+  secret('a token as the host', `http://${GOOD}/v1/orders`),
+  secret('a token as the user of an absolute target', `http://u:${GOOD}@api.test/v1/orders`),
   row('a token in the referrer', SECRETS, get(`Referer: https://a.test/?access_token=${GOOD}`)),
   row('a token as user agent', SECRETS, get(`User-Agent: ${GOOD}`)),
   row('a token as request id', SECRETS, get(`X-Request-Id: ${GOOD}`)),
