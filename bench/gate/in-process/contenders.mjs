@@ -1,6 +1,7 @@
 /** What verifies tokens in this process. Each function takes the credentials of a window and returns once all are verified. */
 import { createPublicKey, verify as verifySignature } from 'node:crypto';
 import { createRequire } from 'node:module';
+import { setImmediate } from 'node:timers';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 

@@ -116,11 +116,14 @@ async function measureNewTokens(contenders: Contenders, issuer: Issuer): Promise
 async function measureOutcomes(contenders: Contenders, issuer: Issuer): Promise<Costs> {
   const expired = { exp: Math.floor(Date.now() / 1000) - 3_600 };
   const foreign = { aud: 'https://another.example.com' };
+  /** Close to the longest token that is accepted, all of it scopes. */
+  const longest = { scope: ['orders:read', ...Array.from({ length: 950 }, (_, at) => `scope:${at}`)].join(' ') };
   const windowsWith = (changes: object) => windowsOf(contenders, issuer.tokens(WINDOWS * WINDOW, changes));
   const one = async (changes: object) => (await issuer.tokens(1, changes))[0];
   const known = (token: string | undefined, status?: number) => gateKnowing(contenders, issuer, token, status);
   return measure({
     'accepted, known token': await known(await one({})),
+    'accepted, new token with 951 scopes': gateOnce(contenders, issuer, await windowsWith(longest)),
     'no token': await known(undefined, 401),
     'expired, known token': await known(await one(expired), 401),
     'wrong audience, known token': await known(await one(foreign), 401),
