@@ -7,6 +7,8 @@ const FULL_SIZE = [
   'gate/behaviours/key-rotation',
   'app/contract/contract',
   'gate/generation/memory',
+  'testing/contract-cases',
+  'testing/contract-classes',
   'gate/express/report-only-orders',
 ];
 

@@ -1,6 +1,7 @@
 import { authenticate, reportOnly, requireScope } from '../../src/gate';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import type { CaseClass } from '../../src/testing';
+import { isFullRun } from '../support/amount';
 import { RESPONSE_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
 import type { Plant } from './contract-mutants';
 import { failuresOf } from './failures-of';
@@ -198,7 +199,8 @@ describe('contractCases()', () => {
     expect(await firstFailure(plant)).toEqual([]);
   });
 
-  it.each(Object.entries(FOUND))('notices when %s', async (bug, expected) => {
+  const everyThird = Object.entries(FOUND).filter((_bug, index) => isFullRun || index % 3 === 0);
+  it.each(everyThird)('notices when %s', async (bug, expected) => {
     expect(await firstFailure(BUGS[bug] as Plant, ['token', 'scope', 'document', 'routes'])).toEqual(expected);
   });
 
