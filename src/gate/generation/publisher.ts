@@ -6,7 +6,7 @@ import { errorText } from '../core/logger';
 import { dependencies, option, readOptions } from '../core/options';
 import type { Dependencies, TableOf } from '../core/options';
 import { Outage } from '../core/outage';
-import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
+import { keptMsOf, steadyTime, TOKEN_AGE_OPTION } from './floors';
 import { isEarly, requireChange } from './generation';
 import { SourceError, describeFailure, isSameMark, noResponse } from './log';
 import type { Change, GenerationSource, Mark, Unit } from './log';
@@ -73,8 +73,6 @@ const MARK_EVERY_MS = 1_000;
 const PAUSES = { firstMs: 250, longestMs: 1_000 };
 /** Changes per unit: some 10 ms of work for an engine. */
 const UNIT_SIZE = 500;
-/** A clock that advances by more than this between two units has leapt, or the process was suspended. */
-const LEAP_MS = 60_000;
 /** How far clocks may be apart: a change that lies further ahead does not keep the mark from calling the log complete. */
 const AWAITED_MS = 3_600_000;
 
@@ -103,23 +101,20 @@ const AWAITED_MS = 3_600_000;
 export function startPublisher(options: PublisherOptions): Publisher {
   const given = readOptions('startPublisher', options, PUBLISHER_OPTIONS);
   const { source, changes: readChanges, maxTokenAgeSeconds, timeoutMs, clock, schedule, logger } = given;
-  const keptMs = keptMsOf(maxTokenAgeSeconds);
-  const pending = new Map<string, number>();
-  /** Changes that the log cannot take yet, because their time has not come. */
-  const early = new Map<string, Change>();
+  const startedMs = clock();
+  const steady = steadyTime();
+  /** Changes that the log does not have; some it cannot take yet, because their time has not come. */
+  const pending = new Map<string, Change>();
+  let isEarlyReported = false;
   /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
   let last: Mark | undefined;
   let running: Promise<void> | undefined;
   let timer: Timer | undefined;
   // A log has one publisher: there is none to keep out of step with.
   const outage = new Outage(PAUSES, clock, () => 0);
-  /** Of the last mark that called the log complete. */
+  /** Of the last mark that called the log complete; 0 while it is not. */
   let completeMs = 0;
-  let steppedMs: number | undefined;
-  /** By how much the clock has leapt ahead: if it was wrong, nothing may be trimmed by it. */
-  let leaptMs = 0;
   let writtenMs: number | undefined;
-  let isComplete = false;
   let closed = false;
   let resolveReady = (): void => undefined;
   const ready = new Promise<void>((resolve) => (resolveReady = resolve));
@@ -129,48 +124,45 @@ export function startPublisher(options: PublisherOptions): Publisher {
     return withTimeLimit(appended, timeoutMs, schedule, noResponse);
   };
 
+  /** How long changes are kept: longer while the clock is ahead, because nothing may be trimmed by a clock that is wrong. */
+  function keptMs(): number {
+    const nowMs = clock();
+    return keptMsOf(maxTokenAgeSeconds) + Math.max(0, nowMs - startedMs - steady(nowMs));
+  }
+
   /** Appends what is pending and writes a mark. */
   async function step(): Promise<void> {
-    const nowMs = clock();
-    leaptMs += Math.max(0, nowMs - (steppedMs ?? nowMs) - LEAP_MS);
-    steppedMs = nowMs;
     if (!last) await beginEpoch();
-    sortByTime();
+    let isLeft: boolean;
     do {
-      const next = pending.entries();
-      const changes = Array.from({ length: Math.min(UNIT_SIZE, pending.size) }, () => next.next().value as Change);
-      await commit(changes, changes.length === pending.size && !isAwaited());
-    } while (pending.size > 0 && !closed);
+      const { changes, isAll } = nextUnit();
+      isLeft = changes.length === UNIT_SIZE;
+      await commit(changes, isAll);
+    } while (isLeft && !closed);
   }
 
-  /** Keeps a change for the log: for its next unit, or until its time has come, because the clock was set back. */
-  function keep(change: Change, nowMs: number): void {
-    const [clientId, generation] = change;
-    requireChange(change, isEarly(change, nowMs) ? generation : nowMs);
-    // A lower generation that comes late must not replace a pending one.
-    if (!isEarly(change, nowMs)) {
-      if (generation > (pending.get(clientId) ?? -1)) pending.set(clientId, generation);
-      return;
-    }
-    if (early.size === 0) logger.warn({ aheadMs: generation - nowMs }, EARLY);
-    early.set(keyOf(change), change);
-  }
-
-  /** Separates what the log can take now: the time of a change comes, and the clock can be set back. */
-  function sortByTime(): void {
+  /** What the log can take now, and whether it has everything then, apart from what the next hour does not bring. */
+  function nextUnit(): { readonly changes: readonly Change[]; readonly isAll: boolean } {
     const nowMs = clock();
-    for (const change of pending) {
-      if (isEarly(change, nowMs) && pending.delete(change[0])) keep(change, nowMs);
+    const changes: Change[] = [];
+    let latestMs = 0;
+    let isAll = true;
+    for (const change of pending.values()) {
+      if (isEarly(change, nowMs)) {
+        latestMs = Math.max(latestMs, change[1]);
+        isAll &&= change[1] > nowMs + AWAITED_MS;
+      } else if (changes.push(change) === UNIT_SIZE) return { changes, isAll: false };
     }
-    for (const [key, change] of early) {
-      if (!isEarly(change, nowMs) && early.delete(key)) keep(change, nowMs);
-    }
+    if (latestMs > 0 && !isEarlyReported) logger.warn({ aheadMs: latestMs - nowMs }, EARLY);
+    isEarlyReported = latestMs > 0;
+    return { changes, isAll };
   }
 
-  /** Whether the log lacks a change that the next hour brings. */
-  function isAwaited(): boolean {
-    const latest = clock() + AWAITED_MS;
-    return [...early.values()].some(([, generation]) => generation <= latest);
+  /** Keeps a change for the next unit, or until its time has come, because the clock was set back. */
+  function keep(change: Change): void {
+    const nowMs = clock();
+    requireChange(change, isEarly(change, nowMs) ? change[1] : nowMs);
+    pending.set(keyOf(change), change);
   }
 
   /** One unit. Throws when the log has another mark than the one written last. */
@@ -180,18 +172,16 @@ export function startPublisher(options: PublisherOptions): Publisher {
     // It is never ahead of the clock, and moves on where the clock was set back.
     const allMs = nowMs < completeMs ? completeMs + 1 : nowMs;
     const nextCompleteMs = isAll ? allMs : expected.completeMs;
-    const mark = { ...expected, unit: expected.unit + 1, completeMs: nextCompleteMs, keptMs: keptMs + leaptMs };
+    const mark = { ...expected, unit: expected.unit + 1, completeMs: nextCompleteMs, keptMs: keptMs() };
     // Without a response it may have taken place, or may still: another unit in its place could lie before a position
     // that was read. So the epoch ends with it.
     last = undefined;
     const found = await appendUnit(changes, { expected, mark });
     if (!isSameMark(found, mark)) return lost(found);
     last = mark;
-    for (const [clientId, generation] of changes) {
-      if (pending.get(clientId) === generation) pending.delete(clientId);
-    }
-    isComplete = nextCompleteMs > 0;
-    if (isComplete) [completeMs, writtenMs] = [nextCompleteMs, clock()];
+    for (const change of changes) pending.delete(keyOf(change));
+    completeMs = nextCompleteMs;
+    if (completeMs > 0) writtenMs = clock();
   }
 
   function lost(found: Mark | undefined): never {
@@ -200,7 +190,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
       { found },
       `the log of generations has ${what}: it is written anew, with every change that can still matter`,
     );
-    isComplete = false;
+    completeMs = 0;
     throw new SourceError(`the log has ${what}: it was wiped, restored or failed over, or has two publishers`);
   }
 
@@ -211,16 +201,16 @@ export function startPublisher(options: PublisherOptions): Publisher {
   async function beginEpoch(): Promise<void> {
     const record: Change[] = [];
     for await (const change of await ask(readChanges)) record.push(change);
-    const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs: keptMs + leaptMs };
+    const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs: keptMs() };
     const before = await appendUnit([], { expected: undefined, mark: first });
     if (!isSameMark(before, first)) {
       const found = await appendUnit([], { expected: before, mark: first });
       if (!isSameMark(found, first)) throw new SourceError('the log has changed meanwhile');
     }
-    [last, isComplete, completeMs] = [first, false, 0];
+    [last, completeMs] = [first, 0];
     for (const change of record) {
       try {
-        keep(change, clock());
+        keep(change);
       } catch (error) {
         // A wrong change must not keep the others from being published.
         logger.error({ detail: (error as Error).message }, 'a change cannot be published, it is left out');
@@ -237,12 +227,9 @@ export function startPublisher(options: PublisherOptions): Publisher {
       resolveReady();
     } catch (error) {
       if (closed) return;
-      pauseMs = outage.fail(describeFailure(error), (failure) => {
-        logger.warn(
-          { pending: pending.size + early.size, ...failure },
-          'generations could not be published, it is retried',
-        );
-      });
+      pauseMs = outage.fail(describeFailure(error), (failure) =>
+        logger.warn({ pending: pending.size, ...failure }, 'generations could not be published, it is retried'),
+      );
     }
     if (closed) return;
     timer = schedule(start, pauseMs);
@@ -255,10 +242,9 @@ export function startPublisher(options: PublisherOptions): Publisher {
   }
 
   async function publish(clientId: string, generation: number): Promise<boolean> {
-    keep([clientId, generation], clock());
-    const isPending = (): boolean =>
-      [...early.values()].some(([id, later]) => id === clientId && later >= generation) ||
-      (pending.get(clientId) ?? -1) >= generation;
+    const change: Change = [clientId, generation];
+    keep(change);
+    const isPending = (): boolean => pending.has(keyOf(change));
     // The step that is running may have begun without this change.
     const stepped = (running ?? Promise.resolve()).then(() => (closed || !isPending() ? undefined : start()));
     await withTimeLimit(stepped, timeoutMs, schedule, noResponse).catch(() => undefined);
@@ -270,8 +256,8 @@ export function startPublisher(options: PublisherOptions): Publisher {
     publish,
     ready: () => ready,
     status: () => ({
-      state: outage.failures > 0 ? 'failing' : isComplete ? 'current' : 'starting',
-      pending: pending.size + early.size,
+      state: outage.failures > 0 ? 'failing' : completeMs > 0 ? 'current' : 'starting',
+      pending: pending.size,
       ...(writtenMs !== undefined && { silentMs: Math.max(0, clock() - writtenMs) }),
       ...(outage.lastError !== undefined && { lastError: outage.lastError }),
     }),
