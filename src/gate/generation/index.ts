@@ -1,7 +1,7 @@
 export { memoryGenerations, type MemoryGenerationsOptions, type MemoryLog, type ServedLog } from './memory';
 export { httpGenerations, type HttpGenerationsOptions } from './http/log';
 export { postgresGenerations, type PostgresGenerationsOptions } from './postgres/log';
-export type { PostgresClient, PostgresPool, PostgresResult } from './postgres/sessions';
+export type { PostgresClient, PostgresPool, PostgresResult } from './postgres/connection';
 export { postgresSchema } from './postgres/schema';
 export { redisGenerations, type RedisGenerationsOptions } from './redis/log';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis/connection';

@@ -3,7 +3,7 @@ import type { Dependencies } from '../core/options';
 import { parseUrl } from '../core/urls';
 
 /** Dependencies of a source that is made from a URL; each source uses those that it needs. */
-export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock' | 'schedule' | 'logger'> {
+export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock' | 'schedule'> {
   /** Sent with every request to an `http(s):` source. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Accepts an `http:` source on another host than loopback. */

@@ -15,7 +15,7 @@ export function observeLog(
   function open(): LogReader {
     if (opened?.port === engine.port) return opened.reader;
     void opened?.source.close?.();
-    const source = generationsFromUrl(engine.url(engine.port), { logger: { info() {}, warn() {}, error() {} } });
+    const source = generationsFromUrl(engine.url(engine.port));
     opened = { port: engine.port, source, reader: source.reader() };
     return opened.reader;
   }

@@ -15,7 +15,7 @@ void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, log
   async ({ handler, generations }) => {
     const clock = (): number => Date.now() + shiftMs;
     const tell = (published: Change): unknown => process.send?.({ published });
-    if (url) await publishTo(generationsFromUrl(url, { logger }), generations, { logger, clock }, tell);
+    if (url) await publishTo(generationsFromUrl(url), generations, { logger, clock }, tell);
     createServer(handler).listen(Number(port), '127.0.0.1', () => process.send?.({ port: Number(port) }));
   },
 );

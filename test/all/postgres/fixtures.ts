@@ -4,29 +4,24 @@ import { postgresGenerations } from '../../../src/gate/generation/postgres/log';
 import type { GenerationLog } from '../../../src/gate/generation/log';
 import type { PostgresGenerationsOptions } from '../../../src/gate/generation/postgres/log';
 import type { Batch, Change, LogReader, Mark } from '../../../src/gate/generation/log';
-import { recordingLogger } from '../../support/log';
-import type { RecordingLogger } from '../../support/log';
 
 /** A source with the pool that it uses. */
 export interface OpenSource {
   readonly source: GenerationLog;
   readonly pool: Pool;
-  readonly log: RecordingLogger;
   close(): Promise<void>;
 }
 
 /** Opens a source with a pool of its own, as a process would. */
 export function openSource(
   config: PoolConfig,
-  options: Partial<Omit<PostgresGenerationsOptions, 'pool' | 'logger'>> = {},
+  options: Partial<Omit<PostgresGenerationsOptions, 'pool'>> = {},
 ): OpenSource {
-  const log = recordingLogger();
   const pool = new Pool({ max: 4, connectionTimeoutMillis: 500, ...config });
-  const source = postgresGenerations({ pool, createTable: true, logger: log, ...options });
+  const source = postgresGenerations({ pool, createTable: true, ...options });
   return {
     source,
     pool,
-    log,
     async close() {
       await source.close();
       await pool.end();

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { postgresSchema } from '../../../src/gate/generation/postgres/schema';
 import { postgresFromUrl } from '../../../src/gate/generation/postgres/log';
-import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';
@@ -60,9 +59,6 @@ describe('the table', () => {
     const many = Array.from({ length: 8 }, () => open());
     await Promise.all(many.map(({ source }, n) => source.append([['pos', NOW + n]])));
     expect(await readAll(open())).toHaveLength(8);
-    expect(many.flatMap(({ log }) => log.at('info').map(({ message }) => message))).toEqual([
-      'the table of generations is created',
-    ]);
   });
 
   it.each([
@@ -203,7 +199,7 @@ describe('a user with', () => {
 
 describe('a URL', () => {
   it('makes a source that creates its table, appends, reads, hints and ends its connections', async () => {
-    const source = postgresFromUrl(`${server.url}?table=${table}&mark=off`, { logger: recordingLogger() });
+    const source = postgresFromUrl(`${server.url}?table=${table}&mark=off`, {});
     expect(source.mark).toBe(false);
     const reader = source.reader();
     await readToEnd(reader);
@@ -218,14 +214,14 @@ describe('a URL', () => {
   });
 
   it('with sslmode=require is refused by a server without TLS instead of falling back', async () => {
-    const source = postgresFromUrl(`${server.url}?sslmode=require`, { logger: recordingLogger() });
+    const source = postgresFromUrl(`${server.url}?sslmode=require`, {});
     await expect(readAll({ source })).rejects.toThrow('PostgreSQL: ');
     await source.close();
   });
 
   it('with a wrong password says so without it', async () => {
     const url = server.url.replace('postgres@', 'nobody:hunter2@');
-    const source = postgresFromUrl(url, { logger: recordingLogger() });
+    const source = postgresFromUrl(url, {});
     await expect(readAll({ source })).rejects.toThrow(/^PostgreSQL: (?!.*hunter2)/);
     await source.close();
   });

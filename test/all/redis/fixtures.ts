@@ -4,8 +4,6 @@ import type { GenerationSource } from '../../../src/gate/generation/log';
 import type { RedisClient } from '../../../src/gate/generation/redis/connection';
 import { redisGenerations } from '../../../src/gate/generation/redis/log';
 import type { RedisGenerationsOptions } from '../../../src/gate/generation/redis/log';
-import { recordingLogger } from '../../support/log';
-import type { RecordingLogger } from '../../support/log';
 import type { Ends } from '../faults/generation-scene';
 import { startRedis } from '../support/redis-server';
 import type { RedisServer, RedisServerOptions } from '../support/redis-server';
@@ -72,21 +70,18 @@ export const byNodeRedisSentinel: Connect = async (url, connectionName) => {
 /** A source with the client that it uses, as one process has them. */
 export interface OpenSource {
   readonly source: GenerationSource;
-  readonly log: RecordingLogger;
   close(): Promise<void>;
 }
 
 export async function openSource(
   connect: Connect,
   url: string,
-  options: Partial<Omit<RedisGenerationsOptions, 'client' | 'logger'>> = {},
+  options: Partial<Omit<RedisGenerationsOptions, 'client'>> = {},
 ): Promise<OpenSource> {
-  const log = recordingLogger();
   const { client, end } = await connect(url, options.key ?? 'test');
-  const source = redisGenerations({ client, logger: log, ...options });
+  const source = redisGenerations({ client, ...options });
   return {
     source,
-    log,
     async close() {
       await source.close?.();
       await end();

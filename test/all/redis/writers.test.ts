@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createRequire } from 'node:module';
 import { redisFromUrl } from '../../../src/gate/generation/redis/log';
-import { recordingLogger } from '../../support/log';
 import { ends, startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';
@@ -171,7 +170,6 @@ describe.each([
   ['redis', ['redis']],
 ])('a redis: URL with credentials, by %s', (_, packages) => {
   const installed = createRequire(__filename);
-  const logger = recordingLogger();
   function load(name: string): unknown {
     if (packages.includes(name)) return installed(name);
     throw Object.assign(new Error('not installed'), { code: 'MODULE_NOT_FOUND' });
@@ -192,11 +190,10 @@ describe.each([
       '+hello',
       '+ping',
       '+select',
-      '+info',
       ...rules,
     );
   const from = (user: string, password?: string) => {
-    const source = redisFromUrl(urlOf(user, password), { load, logger });
+    const source = redisFromUrl(urlOf(user, password), { load });
     opened.add(() => source.close?.());
     return source;
   };
@@ -246,16 +243,5 @@ describe('a server that does not append', () => {
         /the server has no memory left \(OOM\)$/,
       );
     }
-  });
-
-  it('is warned about where it may evict the log', async () => {
-    await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
-    for (const connect of [byIoredis(2), byIoredis(3), byNodeRedis(2), byNodeRedis(3)]) {
-      const { source, log } = await open({}, connect);
-      source.reader();
-      await eventually('a warning', () => log.at('warn').length === 1);
-      expect(log.at('warn')[0]?.fields).toEqual({ key: KEY, policy: 'allkeys-lru' });
-    }
-    await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
   });
 });

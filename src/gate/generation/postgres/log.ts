@@ -1,21 +1,21 @@
 import type * as Pg from 'pg';
-import type { Logger } from '../../core/logger';
-import { dependencies, option, readOptions, refuseOption } from '../../core/options';
-import type { Dependencies, OptionPlace, TableOf } from '../../core/options';
+import type { Schedule } from '../../core/clock';
+import { dependencies, option, readOptions } from '../../core/options';
+import type { Dependencies, TableOf } from '../../core/options';
 import { loadPeer } from '../../core/required-packages';
 import { requireChange } from '../generation';
-import { describeFailure, requireFormat } from '../log';
+import { requireFormat } from '../log';
 import type { Batch, GenerationLog, LogReader, Mark } from '../log';
 import { readersOf } from '../readers';
 import type { Wait } from '../readers';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
+import { postgresConnection } from './connection';
+import type { PostgresClient, PostgresPool, PostgresQuery } from './connection';
 import { ROWS_PER_READ, postgresTable, prepareTable } from './schema';
-import { PostgresSessions } from './sessions';
-import type { PostgresClient, PostgresPool, PostgresQuery, PostgresSession } from './sessions';
 
 /** Options of `postgresGenerations()`. */
-export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
+export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
   /**
    * `Pool` of pg 8, or an object of the same shape; connected to a standby, the log can only be read. The caller ends it.
    * Every reader keeps one connection, and appending one more: it must allow at least two; give it a `connectionTimeoutMillis`.
@@ -35,12 +35,12 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' |
 }
 
 const POSTGRES_OPTIONS = {
-  pool: option.required(option('a pool of connections, such as Pool of pg 8', readPool)),
+  pool: option.required(option.withMethods<PostgresPool>(['connect'], 'a pool of connections, such as Pool of pg 8')),
   table: option('the name of a table', postgresTable, postgresTable('tillgate_generations')),
   createTable: option.boolean(false),
   mark: option.boolean(true),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
-  ...dependencies('clock', 'schedule', 'logger'),
+  ...dependencies('clock', 'schedule'),
 } satisfies TableOf<PostgresGenerationsOptions>;
 
 /**
@@ -59,33 +59,27 @@ const POSTGRES_OPTIONS = {
  */
 export function postgresGenerations(options: PostgresGenerationsOptions): GenerationLog {
   const given = readOptions('postgresGenerations', options, POSTGRES_OPTIONS);
-  const { pool, table, createTable, timeoutMs, clock, schedule, logger } = given;
-  const sessions = new PostgresSessions(pool, timeoutMs, schedule);
-  const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table.name, createTable, logger);
+  const { pool, table, createTable, mark: hasMark, timeoutMs, clock, schedule } = given;
+  const limits = { pool, timeoutMs, schedule };
+  const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table.name, createTable);
+  const writer = postgresConnection(limits);
 
-  if (pool.options && !pool.options.connectionTimeoutMillis) {
-    const detail = 'a connection attempt that hangs blocks its place in the pool; set it to 5000, for example';
-    logger.warn({ table: table.name, detail }, 'the pool of PostgreSQL connections has no connectionTimeoutMillis');
-  }
   // pg reports broken idle connections here; without a listener the process would end. Never removed: connections can
   // also break while the pool ends.
-  pool.on?.('error', (error) => {
-    logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
-  });
-
+  pool.on?.('error', () => undefined);
   // A server that dies while a connection opens can report both in one packet: before the connection reaches its user,
   // nobody else listens, and the process would end.
   const opening = pool as unknown as { on?(event: 'connect', listener: (client: PostgresClient) => unknown): unknown };
   opening.on?.('connect', (client) => client.on('error', () => undefined));
 
-  const readers = readersOf(schedule, (wait) => postgresReader({ sessions, prepare, table, logger, wait }));
+  const readers = readersOf(schedule, (wait) => postgresReader({ ...limits, prepare, table, wait }));
   return {
-    mark: given.mark,
+    mark: hasMark,
     reader: readers.reader,
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
       const values: unknown[] = [changes.map(([clientId]) => clientId), changes.map(([, generation]) => generation)];
-      return sessions.use(async (query) => {
+      return writer.use(async (query) => {
         await prepare(query);
         if (!unit) {
           await query(table.append, values);
@@ -102,17 +96,10 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
     },
     close() {
       readers.close();
-      sessions.close();
+      writer.close();
       return Promise.resolve();
     },
   };
-}
-
-function readPool(given: unknown, at: OptionPlace): PostgresPool | undefined {
-  const pool = given as PostgresPool | null;
-  if (typeof pool?.connect !== 'function') return undefined;
-  if (pool.options?.max === 1) refuseOption(at, 'a pool of at least two connections: one reads, one appends', pool);
-  return pool;
 }
 
 /**
@@ -122,7 +109,7 @@ function readPool(given: unknown, at: OptionPlace): PostgresPool | undefined {
  * @throws TypeError when the URL is wrong or pg is not installed in a version that works; the message does not repeat the URL.
  */
 export function postgresFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
-  const { clock, schedule, logger, load = loadPackage } = dependencies;
+  const { clock, schedule, load = loadPackage } = dependencies;
   const { url: connectionString, place: table, mark } = readStoreUrl(url, 'postgres', 'table');
   const pg = loadPeer<typeof Pg>('pg', load);
   if (!pg.module) {
@@ -137,7 +124,7 @@ export function postgresFromUrl(url: string, dependencies: SourceDependencies): 
     keepAliveInitialDelayMillis: 10_000,
     application_name: 'tillgate',
   });
-  const source = postgresGenerations({ pool, table, mark, createTable: true, clock, schedule, logger });
+  const source = postgresGenerations({ pool, table, mark, createTable: true, clock, schedule });
   return {
     ...source,
     async close() {
@@ -174,15 +161,14 @@ interface Read {
  * read, and what follows them follows the position. If it does not, or has another row there, all of it is read again.
  */
 function postgresReader(options: {
-  readonly sessions: PostgresSessions;
-  /** Runs on every new connection. */
+  readonly pool: PostgresPool;
+  readonly timeoutMs: number;
+  readonly schedule: Schedule;
   readonly prepare: (query: PostgresQuery) => Promise<void>;
   readonly table: ReturnType<typeof postgresTable>;
-  readonly logger: Logger;
   readonly wait: Wait;
 }): LogReader {
-  const { sessions, prepare, table, logger, wait } = options;
-  let session: PostgresSession | undefined;
+  const { table, wait } = options;
   /** The row that was read last. */
   let position: Read['last'] = null;
   /** Whether something may follow the position. */
@@ -192,33 +178,22 @@ function postgresReader(options: {
   /** The publisher appends its record again, for every process in the same second: they read it at different times. */
   let isSpread = false;
   let isStandby = false;
-  let isPooled = false;
 
-  async function open(): Promise<PostgresSession> {
-    const opened = await sessions.open(() => {
+  const connection = postgresConnection({
+    ...options,
+    async setUp(query) {
+      await options.prepare(query);
+      // A standby has no LISTEN, and a pooler accepts it without effect: there, polling alone is correct too.
+      isStandby = (await query('SELECT FROM pg_is_in_recovery() AS standby WHERE standby')).length > 0;
+      if (!isStandby) await query(`LISTEN "${table.channel}"`);
+      // For what was appended in the meantime.
+      isHinted = true;
+    },
+    wake() {
       isHinted = true;
       if (!isSpread) wait.wake();
-    });
-    // Already here: a failure below destroys it.
-    session = opened;
-    await prepare(opened.query);
-    await listen(opened.query);
-    // For what was appended in the meantime.
-    isHinted = true;
-    return opened;
-  }
-
-  /** A standby has no LISTEN, and a pooler accepts it without effect: there, polling alone is correct too. */
-  async function listen(query: PostgresQuery): Promise<void> {
-    isStandby = (await query('SELECT FROM pg_is_in_recovery() AS standby WHERE standby')).length > 0;
-    if (isStandby) return;
-    await query(`LISTEN "${table.channel}"`);
-    const heard = await query('SELECT FROM pg_listening_channels() AS heard WHERE heard = $1', [table.channel]);
-    if (heard.length > 0 || isPooled) return;
-    isPooled = true;
-    const detail = 'connect without the pooler, or with session pooling';
-    logger.warn({ table: table.name, detail }, 'LISTEN has no effect, so changes are found by polling only');
-  }
+    },
+  });
 
   async function read(query: PostgresQuery): Promise<Batch> {
     // Before the statement: a hint that comes during it may be about a change that it does not see.
@@ -238,27 +213,17 @@ function postgresReader(options: {
     position = found.last ?? position;
     isHinted ||= !end;
     // It was promoted: another connection can listen.
-    if (isStandby && !found.isStandby) drop();
+    if (isStandby && !found.isStandby) connection.drop();
     // The mark of a snapshot is about all of its rows.
     return { changes, end, ...(end && mark && { mark }) };
   }
 
-  function drop(): void {
-    session?.destroy();
-    session = undefined;
-  }
-
   return {
-    async next(waitMs) {
-      try {
-        const { query } = session ?? (await open());
+    next: (waitMs) =>
+      connection.use(async (query) => {
         if (waitMs > 0 && (isSpread || !isHinted)) await wait.pause(isSpread ? Math.random() * waitMs : waitMs);
-        return await read(query);
-      } catch (error) {
-        drop();
-        throw error;
-      }
-    },
-    close: drop,
+        return read(query);
+      }),
+    close: () => connection.close(),
   };
 }

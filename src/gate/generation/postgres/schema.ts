@@ -1,8 +1,7 @@
-import type { Logger } from '../../core/logger';
 import { describe } from '../../core/options';
 import { SourceError } from '../log';
-import { TABLE_REMEDY } from './sessions';
-import type { PostgresQuery } from './sessions';
+import { TABLE_REMEDY } from './connection';
+import type { PostgresQuery } from './connection';
 
 /** The trigger that gives a row its position. */
 const TRIGGER = 'tillgate_append';
@@ -166,20 +165,15 @@ const CREATION_LOCK = 7_414_155_483;
  *
  * @throws SourceError saying what to do when it is another one
  */
-export async function prepareTable(
-  query: PostgresQuery,
-  table: string,
-  create: boolean,
-  logger: Logger,
-): Promise<void> {
+export async function prepareTable(query: PostgresQuery, table: string, create: boolean): Promise<void> {
   if (!(await isMissing(query, table))) return;
   if (!create) throw new SourceError(`PostgreSQL: the table ${table} does not exist; ${TABLE_REMEDY}`);
-  await query('BEGIN');
-  await query('SELECT pg_advisory_xact_lock($1)', [CREATION_LOCK]);
-  const isOurs = await isMissing(query, table);
-  if (isOurs) await query(postgresSchema(table));
-  await query('COMMIT');
-  if (isOurs) logger.info({ table }, 'the table of generations is created');
+  await query(`DO $create$ BEGIN
+    PERFORM pg_advisory_xact_lock(${CREATION_LOCK});
+    ${postgresSchema(table)}
+    -- Another process has created it in the meantime.
+    EXCEPTION WHEN duplicate_table THEN NULL;
+  END $create$`);
 }
 
 /** Returns whether there is no table of this name. Reads the catalog only: a user that may append need not read the table. */

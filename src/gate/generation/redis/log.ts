@@ -11,7 +11,7 @@ import { connectToRedis, redisConnection, redisSession } from './connection';
 import type { RedisClient, RedisConnection } from './connection';
 
 /** Options of `redisGenerations()`. */
-export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
+export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
   /**
    * A client of ioredis or of redis (node-redis), 5 or 6: of one server, of Redis Sentinel or of a cluster. To read, a replica is
    * enough. The caller closes it; each reader opens a connection of its own by `duplicate()`.
@@ -29,7 +29,7 @@ const REDIS_OPTIONS = {
   key: option.string('tillgate:generations'),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
   mark: option.boolean(true),
-  ...dependencies('clock', 'schedule', 'logger'),
+  ...dependencies('clock', 'schedule'),
 } satisfies TableOf<Omit<RedisGenerationsOptions, 'client'>>;
 
 /**
@@ -58,35 +58,21 @@ export function redisGenerations(options: RedisGenerationsOptions): GenerationLo
  * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
  */
 export function redisFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
-  const { clock, schedule, logger, load = loadPackage } = dependencies;
+  const { clock, schedule, load = loadPackage } = dependencies;
   const { place, mark } = readStoreUrl(url, 'redis', 'key');
   // Our own limit ends a command, and says what the connection has reported.
   const nodeRedis = { commandOptions: { timeout: 0 } };
   const purpose = { name: 'tillgate', needs: 'generations: a redis: URL needs', load, nodeRedis };
-  return openLog({ key: place || undefined, mark, clock, schedule, logger }, () => connectToRedis(url, purpose));
+  return openLog({ key: place || undefined, mark, clock, schedule }, () => connectToRedis(url, purpose));
 }
 
 function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () => RedisConnection): GenerationLog {
   const given = readOptions('redisGenerations', options, REDIS_OPTIONS, { alsoKnown: ['client'] });
-  const { key, timeoutMs, mark, clock, schedule, logger } = given;
+  const { key, timeoutMs, mark, clock, schedule } = given;
   const connection = connect();
   const limits = { key, timeoutMs, schedule };
   const markKey = markKeyOf(key);
   const writer = redisSession(connection, limits);
-  let isPolicyKnown = false;
-
-  /** A server that evicts keys can drop the log; not every user may ask for it. */
-  async function warnOfEviction(): Promise<void> {
-    if (isPolicyKnown) return;
-    isPolicyKnown = true;
-    const reply = await writer.run(['INFO', 'memory']).catch(() => undefined);
-    const policy = /^maxmemory_policy:([a-z-]+)/m.exec(String(reply))?.[1] ?? 'noeviction';
-    if (policy === 'noeviction') return;
-    logger.warn(
-      { key, policy },
-      'Redis may evict generations when its memory is full: set maxmemory-policy to noeviction',
-    );
-  }
 
   async function appendUnit(changes: readonly Change[], { expected, mark: next }: Unit): Promise<Mark | undefined> {
     const marks = [expected?.epoch ?? '', expected?.unit ?? '', next.epoch, next.unit, next.completeMs, next.keptMs];
@@ -95,7 +81,6 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
   }
 
   const readers = readersOf(schedule, ({ pause }) => {
-    warnOfEviction().catch(() => undefined);
     return redisReader(redisSession(connection.duplicate(), limits), key, mark ? markKey : undefined, pause);
   });
 
@@ -104,7 +89,6 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
     reader: readers.reader,
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
-      warnOfEviction().catch(() => undefined);
       // Sent one after the other on one connection, which keeps their order.
       const adds = changes.map(([id, generation]) => ['client_id', id, 'generation', String(generation)]);
       if (!unit) await Promise.all(adds.map((fields) => writer.run(['XADD', key, '*', ...fields])));

@@ -2,11 +2,9 @@ import { EventEmitter } from 'node:events';
 import { postgresGenerations } from '../../../../src/gate/generation/postgres/log';
 import type { GenerationLog } from '../../../../src/gate/generation/log';
 import type { PostgresGenerationsOptions } from '../../../../src/gate/generation/postgres/log';
-import type { PostgresClient, PostgresPool, PostgresResult } from '../../../../src/gate/generation/postgres/sessions';
+import type { PostgresClient, PostgresPool, PostgresResult } from '../../../../src/gate/generation/postgres/connection';
 import { fakeTime } from '../../../support/fake-time';
 import type { FakeTime } from '../../../support/fake-time';
-import { recordingLogger } from '../../../support/log';
-import type { RecordingLogger } from '../../../support/log';
 
 type Rows = PostgresResult['rows'] | Error | Promise<never>;
 
@@ -41,7 +39,6 @@ export class FakeClient extends EventEmitter implements PostgresClient {
 /** A pool whose server responds by script. */
 export class FakePool extends EventEmitter implements PostgresPool {
   readonly clients: FakeClient[] = [];
-  readonly options = { max: 4, connectionTimeoutMillis: 5_000 };
   connecting: () => Promise<void> = () => Promise.resolve();
 
   constructor(readonly script: Script) {
@@ -66,7 +63,6 @@ export function found(given: object = {}): { readonly read: string }[] {
 /** A primary with an empty log. */
 export const HEALTHY: Script = {
   json_build_object: found(),
-  pg_listening_channels: [{}],
   pg_trigger: [{ missing: 'false', appends: 'true', encoding: 'UTF8' }],
 };
 
@@ -75,13 +71,11 @@ export interface FakeSource {
   readonly source: GenerationLog;
   readonly pool: FakePool;
   readonly time: FakeTime;
-  readonly log: RecordingLogger;
 }
 
 export function fakeSource(script: Script = {}, options: Partial<PostgresGenerationsOptions> = {}): FakeSource {
   const time = fakeTime();
-  const log = recordingLogger();
   const pool = new FakePool({ ...script, ...HEALTHY, ...script });
   const { clock, schedule } = time;
-  return { source: postgresGenerations({ pool, clock, schedule, logger: log, ...options }), pool, time, log };
+  return { source: postgresGenerations({ pool, clock, schedule, ...options }), pool, time };
 }

@@ -5,7 +5,7 @@ import { fakeSource, found } from './fake';
 import type { FakePool, Script } from './fake';
 import { postgresGenerations, postgresFromUrl } from '../../../../src/gate/generation/postgres/log';
 import { postgresSchema } from '../../../../src/gate/generation/postgres/schema';
-import type { PostgresPool } from '../../../../src/gate/generation/postgres/sessions';
+import type { PostgresPool } from '../../../../src/gate/generation/postgres/connection';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -101,22 +101,6 @@ describe('a reader', () => {
     next();
     await settle();
     expect([returned, readsOf(pool)]).toEqual([3, 4]);
-  });
-
-  it('goes on by polling where LISTEN has no effect, and says so once', async () => {
-    const { source, pool, time, log } = fakeSource({ pg_listening_channels: [] });
-    const reader = source.reader();
-    await reader.next(0);
-    pool.clients[0]?.emit('error', failing('57P01'));
-    await expect(reader.next(0)).rejects.toThrow('PostgreSQL: the server has ended the connection (57P01)');
-    await reader.next(0);
-    const polled = reader.next(5_000);
-    await time.advance(5_000);
-    expect((await polled).end).toBe(true);
-    const detail = 'connect without the pooler, or with session pooling';
-    expect(log.at('warn').map(({ fields, message }) => [fields, message])).toEqual([
-      [{ table: 'tillgate_generations', detail }, 'LISTEN has no effect, so changes are found by polling only'],
-    ]);
   });
 
   it('ends its wait when its connection is lost, and opens another one for the next call', async () => {
@@ -263,7 +247,6 @@ describe('postgresGenerations', () => {
       { pool: 'postgres://db' },
       'option "pool" must be a pool of connections, such as Pool of pg 8, got "postgres://db"',
     ],
-    [{ pool: { connect() {}, options: { max: 1 } } }, 'option "pool" must be a pool of at least two connections'],
     [{ pools: {} }, 'unknown option "pools"; did you mean "pool"?'],
     [{ pool: { connect() {} }, createTable: 'yes' }, 'option "createTable" must be true or false, got "yes"'],
     [{ pool: { connect() {} }, mark: 'off' }, 'option "mark" must be true or false, got "off"'],
@@ -290,20 +273,6 @@ describe('postgresGenerations', () => {
     const expected = 'option "table" must be "table" or "schema.table" of letters, digits and underscores';
     expect(messageOf(() => postgresSchema(table as string))).toContain(expected);
     if (table !== null) expect(messageOf(() => fakeSource({}, { table: table as string }))).toContain(expected);
-  });
-
-  it('warns about a pool that waits for a connection without end', () => {
-    const pool = { connect: () => Promise.reject(new Error('down')), options: { max: 10 } };
-    const { log } = fakeSource({}, { pool });
-    const detail = 'a connection attempt that hangs blocks its place in the pool; set it to 5000, for example';
-    expect(log.entries).toEqual([
-      {
-        level: 'warn',
-        fields: { table: 'tillgate_generations', detail },
-        message: 'the pool of PostgreSQL connections has no connectionTimeoutMillis',
-      },
-    ]);
-    expect(fakeSource().log.entries).toEqual([]);
   });
 });
 

@@ -15,7 +15,7 @@ export class FakeRedis {
   /** Commands that get no response. */
   readonly silent = new Set<string>();
   /** Responses to commands that this class does not run. */
-  readonly replies = new Map<string, unknown>([['INFO', 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n']]);
+  readonly replies = new Map<string, unknown>();
   /** The form in which XREAD returns its entries. */
   formOfRead = (entries: readonly Entry[]): unknown => [['tillgate:generations', entries]];
   #lastMs = 0;

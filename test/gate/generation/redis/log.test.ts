@@ -3,16 +3,16 @@ import type { RedisGenerationsOptions } from '../../../../src/gate/generation/re
 import type { LogReader } from '../../../../src/gate/generation/log';
 import { SourceError } from '../../../../src/gate/generation/log';
 import { fakeTime } from '../../../support/fake-time';
-import { START, keptLog } from '../fixtures';
+import { START } from '../fixtures';
 import { FakeRedis } from './fake';
 
 const MARK = { completeMs: 5, keptMs: 6 };
 
 function open(options: Partial<RedisGenerationsOptions> = {}) {
-  const [time, redis, log] = [fakeTime(START), new FakeRedis(), keptLog()];
+  const [time, redis] = [fakeTime(START), new FakeRedis()];
   const client = redis.connect();
-  const source = redisGenerations({ client, clock: time.clock, schedule: time.schedule, logger: log, ...options });
-  return { time, redis, log, client, source, append: source.append.bind(source) };
+  const source = redisGenerations({ client, clock: time.clock, schedule: time.schedule, ...options });
+  return { time, redis, client, source, append: source.append.bind(source) };
 }
 
 const LATER_FORMAT =
@@ -348,21 +348,6 @@ describe('append() of redisGenerations', () => {
 });
 
 describe('redisGenerations()', () => {
-  it('warns once of a server that may evict the log, and not where it may not ask', async () => {
-    const { redis, source, append, log } = open();
-    redis.replies.set('INFO', '# Memory\r\nmaxmemory_policy:allkeys-lru\r\n');
-    source.reader();
-    await append([['pos', 1]]);
-    expect(log.lines).toEqual([
-      'warn: Redis may evict generations when its memory is full: set maxmemory-policy to noeviction',
-    ]);
-    expect(log.fields).toEqual([{ key: 'tillgate:generations', policy: 'allkeys-lru' }]);
-    const other = open();
-    other.redis.refused.set('INFO', new Error('NOPERM'));
-    await other.append([['pos', 1]]);
-    expect(other.log.lines).toEqual([]);
-  });
-
   it('leaves the client of the caller open', async () => {
     const { source, client } = open();
     await source.close?.();

@@ -21,49 +21,48 @@ export interface PostgresClient {
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
   on?(event: 'error', listener: (error: Error) => void): unknown;
-  readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
 
 /** Runs one statement, bounded in time, and returns its rows. @throws SourceError */
 export type PostgresQuery = (text: string, values?: unknown[]) => Promise<readonly unknown[]>;
 
-/** One connection, checked out. */
-export interface PostgresSession {
-  readonly query: PostgresQuery;
-  /** Ends the connection: one whose state is unknown must not be used again. */
-  destroy(): void;
+/** One connection of the caller's pool. */
+export interface PostgresConnection {
+  /** Runs `work` on it; after a failure it is not used again. */
+  use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value>;
+  /** Ends it; the next use opens another one. */
+  drop(): void;
+  close(): void;
 }
-
-const CLOSED = 'PostgreSQL: the source is closed';
 
 /** What the server may take of the time limit, so that it has ended a statement before the caller gives up on it. */
 const SERVER_SHARE = 0.9;
 const SET_LIMITS = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)";
 
 /**
- * Uses connections of the caller's pool: one for each reader, and one to append. They have settings of their own, so they are
+ * Keeps one connection of the caller's pool, opened on its first use and after a failure. It has settings of its own, so it is
  * destroyed at the end and not given back. Every failure is a `SourceError`.
  */
-export class PostgresSessions {
-  readonly #pool: PostgresPool;
-  readonly #timeoutMs: number;
-  readonly #schedule: Schedule;
-  readonly #open = new Set<PostgresSession>();
-  #writer: PostgresSession | undefined;
-  #lastUse: Promise<unknown> = Promise.resolve();
-  #closed = false;
+export function postgresConnection(options: {
+  readonly pool: PostgresPool;
+  /** Longest time for one statement, and for a connection, in ms. */
+  readonly timeoutMs: number;
+  readonly schedule: Schedule;
+  readonly setUp?: (query: PostgresQuery) => Promise<void>;
+  /** Called for every notification, and when the connection is lost or ended. */
+  readonly wake?: () => void;
+}): PostgresConnection {
+  const { pool, timeoutMs, schedule, setUp, wake = () => undefined } = options;
+  let opened: Promise<PostgresQuery> | undefined;
+  let end = (): void => undefined;
+  let closed = false;
 
-  /** @param timeoutMs - longest time for one statement, and for a connection */
-  constructor(pool: PostgresPool, timeoutMs: number, schedule: Schedule) {
-    this.#pool = pool;
-    this.#timeoutMs = timeoutMs;
-    this.#schedule = schedule;
-  }
+  const limited = <Value>(work: Promise<Value>): Promise<Value> => withTimeLimit(work, timeoutMs, schedule, noResponse);
 
-  async #connect(): Promise<PostgresClient> {
-    const connecting = (async () => this.#pool.connect())();
+  async function connect(): Promise<PostgresClient> {
+    const connecting = (async () => pool.connect())();
     try {
-      return await this.#limited(connecting);
+      return await limited(connecting);
     } catch (error) {
       // A connection that opens after the time limit goes back to the pool.
       connecting.then((client) => client.release()).catch(() => undefined);
@@ -71,74 +70,61 @@ export class PostgresSessions {
     }
   }
 
-  #limited<Value>(work: Promise<Value>): Promise<Value> {
-    return withTimeLimit(work, this.#timeoutMs, this.#schedule, noResponse);
-  }
-
-  /** Checks out one connection. `wake` is called for every notification, and when the connection is lost or ended. */
-  async open(wake: () => void = () => undefined): Promise<PostgresSession> {
-    if (this.#closed) throw new SourceError(CLOSED);
-    const client = await this.#connect();
+  async function open(): Promise<PostgresQuery> {
+    const client = await connect();
     let failure: SourceError | undefined;
+    let isOpen = true;
+    let last: Promise<unknown> = Promise.resolve();
+    const destroy = (): void => {
+      if (!isOpen) return;
+      [isOpen, opened] = [false, undefined];
+      client.release(true);
+      wake();
+    };
     // Not removed when the connection is destroyed: an 'error' without a listener would end the process.
-    const onError = (error: Error): void => {
+    client.on('error', (error) => {
       failure = postgresFailure(error);
-      session.destroy();
-    };
-    client.on('error', onError);
+      destroy();
+    });
     client.on('notification', wake);
-
-    const session: PostgresSession = {
-      query: async (text, values) => {
-        if (!this.#open.has(session)) throw failure ?? new SourceError(CLOSED);
-        try {
-          return (await this.#limited(client.query(text, values))).rows;
-        } catch (error) {
-          throw failure ?? postgresFailure(error);
-        }
-      },
-      destroy: () => {
-        if (!this.#open.delete(session)) return;
-        client.release(true);
-        wake();
-      },
-    };
-    this.#open.add(session);
-    if (this.#closed) session.destroy();
-    try {
-      await session.query(SET_LIMITS, [String(Math.ceil(this.#timeoutMs * SERVER_SHARE))]);
-    } catch (error) {
-      session.destroy();
-      throw error;
+    async function query(text: string, values?: unknown[]): Promise<readonly unknown[]> {
+      if (!isOpen) throw failure ?? new SourceError('PostgreSQL: the source is closed');
+      // One after the other: pg warns of a query that begins before the one before it has ended.
+      const asked = last.then(() => client.query(text, values));
+      last = asked.catch(() => undefined);
+      try {
+        return (await limited(asked)).rows;
+      } catch (error) {
+        throw failure ?? postgresFailure(error);
+      }
     }
-    return session;
+    end = destroy;
+    if (closed) destroy();
+    await query(SET_LIMITS, [String(Math.ceil(timeoutMs * SERVER_SHARE))]);
+    await setUp?.(query);
+    return query;
   }
 
-  /** Runs `work` on the connection that appends, after the work before it. After a failure it is not used again. */
-  use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value> {
-    const before = this.#lastUse;
-    const turn = this.#limited(before).catch((error: unknown) => {
-      throw postgresFailure(error);
-    });
-    const using = turn.then(async () => {
-      if (!this.#writer || !this.#open.has(this.#writer)) this.#writer = await this.open();
-      const session = this.#writer;
+  const drop = (): void => {
+    opened = undefined;
+    end();
+  };
+  return {
+    async use(work) {
+      if (closed) throw new SourceError('PostgreSQL: the source is closed');
       try {
-        return await work(session.query);
+        return await work(await (opened ??= open()));
       } catch (error) {
-        session.destroy();
+        drop();
         throw error;
       }
-    });
-    this.#lastUse = Promise.allSettled([before, using]);
-    return using;
-  }
-
-  /** Ends every open connection. */
-  close(): void {
-    this.#closed = true;
-    for (const session of [...this.#open]) session.destroy();
-  }
+    },
+    drop,
+    close() {
+      closed = true;
+      drop();
+    },
+  };
 }
 
 /** What to do where there is no table of generations. */
