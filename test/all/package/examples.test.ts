@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTestIssuer } from '../../../src/testing';
@@ -37,34 +37,41 @@ const TOKEN: Good = {
   },
 };
 
+/** What is tried with the server of an example; of those without one, their own tests are all. */
+const EXAMPLE_REQUESTS: Readonly<Record<string, Good | undefined>> = {
+  'express5-typescript': ORDERS,
+  'express4-commonjs': ORDERS,
+  nestjs: ORDERS,
+  mcp: MCP,
+  'nats-jetstream': undefined,
+  migration: undefined,
+  'oidc-provider': TOKEN,
+};
+/** Its Express is another one: it is installed alone, the others as workspaces of one project, which share packages. */
+const ALONE = 'express4-commonjs';
+const TOGETHER = Object.keys(EXAMPLE_REQUESTS).filter((name) => name !== ALONE);
+
 let folder: string;
-let tarballs: readonly string[];
 let issuer: HttpTestIssuer;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-examples-'));
+  for (const name of [...TOGETHER, ALONE]) await cp(join(EXAMPLES, name), projectOf(name), { recursive: true });
+  await writeFile(join(folder, 'together/package.json'), JSON.stringify({ private: true, workspaces: TOGETHER }));
   issuer = await startTestIssuer({ audience: AUDIENCE });
-  tarballs = await packTillgate('gate', 'testing', 'cli');
-}, 300_000);
+  const tarballs = await packTillgate('gate', 'testing', 'cli');
+  for (const project of [join(folder, 'together'), projectOf(ALONE)])
+    expect(await install(project, tarballs)).toMatchObject({ exitCode: 0 });
+}, 600_000);
 afterAll(async () => {
   await issuer?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-it.each<[name: string, good: Good | undefined]>([
-  ['express5-typescript', ORDERS],
-  ['express4-commonjs', ORDERS],
-  ['nestjs', ORDERS],
-  ['mcp', MCP],
-  ['nats-jetstream', undefined],
-  ['migration', undefined],
-  ['oidc-provider', TOKEN],
-])(
+it.each(Object.entries(EXAMPLE_REQUESTS))(
   'the example %s passes its own tests with the packed package, and goes on after connections were reset',
   async (name, good) => {
-    const project = join(folder, name);
-    await cp(join(EXAMPLES, name), project, { recursive: true });
-    expect(await install(project, tarballs)).toMatchObject({ exitCode: 0 });
+    const project = projectOf(name);
     const { scripts } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as Manifest;
     if (scripts.test !== undefined) {
       const { exitCode, output, errors } = await npm(project, 'test');
@@ -72,8 +79,11 @@ it.each<[name: string, good: Good | undefined]>([
     }
     if (good) await expectToSurvive(project, scripts.start ?? '', good);
   },
-  240_000,
 );
+
+function projectOf(name: string): string {
+  return name === ALONE ? join(folder, name) : join(folder, 'together', name);
+}
 
 interface Manifest {
   readonly scripts: { readonly test?: string; readonly start?: string };

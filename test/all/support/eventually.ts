@@ -1,5 +1,5 @@
 /** Longest time for anything that a real server is waited for, in ms. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 150_000;
 const PAUSE_MS = 10;
 
 /**
