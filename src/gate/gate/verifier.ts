@@ -1,16 +1,21 @@
+import { ActivityPublisher } from '../core/channels';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
+import { AuthError } from '../core/errors';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
+import { describe } from '../core/options';
+import { clientUnit } from '../token/fair-queue';
 import type { Caller } from '../token/fair-queue';
-import { isJwsShaped } from '../token/jws';
+import { introspectedClaimsCheck, introspectionEndpoint, introspector } from '../token/introspection';
+import { isJwsShaped, parseToken } from '../token/jws';
+import type { UnverifiedToken } from '../token/jws';
 import { PossessionVerifier } from '../token/possession';
+import { scopeReader } from '../token/scopes';
 import { SignatureVerifier } from '../token/signature';
-import { openIssuer } from './issuer';
+import { openIssuer, originOf, TrustedToken } from './issuer';
 import type { IssuerContext } from './issuer';
-import { JwtVerifier } from './jwt-verifier';
-import { OpaqueVerifier } from './opaque-verifier';
 import type { Auth } from './options';
-import type { GateSettings } from './read-options';
-import type { Verifier } from './trusted-token';
+import type { GateSettings, IssuerSettings } from './read-options';
+import { TokenCache } from './token-cache';
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
 export class GateVerifier {
@@ -52,20 +57,21 @@ export class GateVerifier {
    * @throws TypeError when this gate has not accepted it
    */
   recheck(auth: Auth): void {
-    if (this.#jwts.recheck(auth) || this.#opaque?.recheck(auth)) return;
-    throw new TypeError('hold(): expected a caller that this gate has accepted, such as req.auth');
+    const token = originOf(auth);
+    if (!token || !this.#issuers.includes(token.context)) {
+      throw new TypeError('hold(): expected a caller that this gate has accepted, such as req.auth');
+    }
+    token.recheck(auth, this.settings.clock());
   }
 
+  /** Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
   #verifierOf(token: string): Verifier {
-    return this.#opaque && this.isIntrospected(token) ? this.#opaque : this.#jwts;
+    return this.#opaque && !isJwsShaped(token) ? this.#opaque : this.#jwts;
   }
 
-  /**
-   * Whether the issuer is asked about this token. Three parts are always verified as a JWS: no spelling of one is decided by
-   * introspection.
-   */
+  /** Whether the issuer is asked about this token. */
   isIntrospected(token: string): boolean {
-    return this.#opaque !== undefined && !isJwsShaped(token);
+    return this.#verifierOf(token) === this.#opaque;
   }
 
   /** Whether a known key has signed a token, of whatever type. Decides nothing. */
@@ -135,4 +141,127 @@ export function rememberGate(middleware: object, gate: GateVerifier): void {
 /** The gate of a middleware that `authenticate()` made; `undefined` for anything else. */
 export function gateOf(middleware: object): GateVerifier | undefined {
   return gates.get(middleware);
+}
+
+/** Verifies the tokens of one kind. */
+interface Verifier {
+  /**
+   * Returns the caller of a token that was verified before, after checking again what changes: its key, its times, its
+   * generation. `undefined`: verify it.
+   *
+   * @throws AuthError when the token is no longer accepted
+   */
+  known(token: string): Auth | undefined;
+  /**
+   * Verifies a token. Throws, or rejects with, the AuthError of the first check that fails.
+   *
+   * @param caller - takes turns with others where introspection or signatures have to wait
+   */
+  verify(token: string, caller?: Caller): Promise<Auth>;
+}
+
+/** Verifies JWTs (RFC 7519) by the keys of their issuers. */
+class JwtVerifier implements Verifier {
+  readonly #clock: GateSettings['clock'];
+  readonly #issuers: readonly IssuerContext[];
+  readonly #byIssuer: ReadonlyMap<unknown, IssuerContext>;
+  readonly #cache: TokenCache<TrustedToken> | undefined;
+
+  constructor(issuers: readonly IssuerContext[], { clock, verifiedTokens }: GateSettings) {
+    this.#clock = clock;
+    this.#issuers = issuers;
+    this.#byIssuer = new Map(issuers.map((context) => [context.issuer, context]));
+    this.#cache = verifiedTokens > 0 ? new TokenCache(verifiedTokens) : undefined;
+  }
+
+  known(raw: string): Auth | undefined {
+    const token = this.#cache?.get(raw);
+    if (!token) return undefined;
+    if (token.hasKey) return token.known(this.#clock());
+    this.#cache?.delete(raw);
+    return undefined;
+  }
+
+  verify(raw: string, caller?: Caller): Promise<Auth> {
+    const unverified = parseToken(raw);
+    const context = this.#contextFor(unverified);
+    return context.verifier.verifySignature(unverified, caller).then((key) => {
+      const token = new TrustedToken(context, context.policy, unverified.claims, key);
+      // Refused claims are cached too: repeating an expired token costs no signature check each time.
+      this.#cache?.set(unverified, token);
+      return token.accept();
+    });
+  }
+
+  /** Whether a known key has signed a token, of whatever type. Decides nothing. */
+  async isSigned(raw: string): Promise<boolean> {
+    try {
+      const unverified = parseToken(raw);
+      await this.#contextFor(unverified).verifier.requireSigned(unverified);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
+  #contextFor({ claims }: UnverifiedToken): IssuerContext {
+    const context = this.#issuers.length === 1 ? this.#issuers[0] : this.#byIssuer.get(claims['iss']);
+    if (context) return context;
+    throw new AuthError('wrong_issuer', { privateDetail: `no issuer of this gate is ${describe(claims['iss'], 200)}` });
+  }
+}
+
+/** Responses are kept: 5,000 of them at most. Metadata is within this too. */
+const MAX_RESPONSE_BYTES = 65_536;
+
+/** Verifies opaque tokens by asking their issuer (RFC 7662). */
+class OpaqueVerifier implements Verifier {
+  readonly #clock: GateSettings['clock'];
+  readonly #introspector: ReturnType<typeof introspector<TrustedToken>>;
+  readonly #activity: ActivityPublisher<'introspection'>;
+
+  constructor(
+    context: IssuerContext,
+    settings: IssuerSettings,
+    opaque: NonNullable<IssuerSettings['opaque']>,
+    dependencies: GateSettings,
+  ) {
+    const { issuer, authUrl, checkUrl, preset, scopes, generationClaim, clientIds } = settings;
+    // Neither a floor nor the option needs the name of a client.
+    const canLackClient = generationClaim === undefined && clientIds === undefined;
+    const policy = {
+      verifyClaims: introspectedClaimsCheck(settings, canLackClient, dependencies.clock),
+      // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
+      readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
+      clientIdClaims: [...preset.clientIdClaims, 'client_id'],
+    };
+    const document = { issuer, authUrl, checkUrl, maxBytes: MAX_RESPONSE_BYTES };
+    const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
+    this.#clock = dependencies.clock;
+    this.#activity = new ActivityPublisher('introspection', issuer, () => ({ waiting: this.#introspector.waiting() }));
+    this.#introspector = introspector({
+      ...dependencies,
+      issuer,
+      cacheMs: opaque.cacheMs,
+      askAbout: (token, signal) => this.#activity.during(() => ask(token, signal)),
+      trust: (claims) => new TrustedToken(context, policy, claims),
+      clientOf: ({ client_id: id }) => (typeof id === 'string' ? clientUnit(issuer, id) : undefined),
+    });
+    this.#activity.publish('opened');
+  }
+
+  known(token: string): Auth | undefined {
+    return this.#introspector.get(token)?.known(this.#clock());
+  }
+
+  async verify(token: string, caller?: Caller): Promise<Auth> {
+    return (await this.#introspector.introspect(token, caller)).accept();
+  }
+
+  /** Ends the open calls. */
+  close(): void {
+    this.#introspector.close();
+    this.#activity.publish('closed');
+  }
 }
