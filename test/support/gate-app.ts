@@ -2,7 +2,7 @@ import express from 'express';
 import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
 import type { Test } from 'supertest';
-import { problemHandler, requireScope } from '../../src/gate/index';
+import { authenticate, problemHandler, requireScope } from '../../src/gate/index';
 import type { AuthenticateOptions, Decision, Gate } from '../../src/gate/index';
 import { createGate } from '../../src/gate/express/authenticate';
 import type { GateInternals } from '../../src/gate/gate/read-options';
@@ -77,6 +77,12 @@ export function gateApp({ routes = orderRoutes, ...given }: GateAppOptions = {})
     get: (token, path = '/v1/orders') => send(request(app).get(path), token),
     post: (token, path = '/v1/orders') => send(request(app).post(path), token),
   };
+}
+
+/** A gate of the test issuer, at the fixed time of the tests, without an app. Default logger: one that nobody reads. */
+export function testGate(options: Partial<AuthenticateOptions> = {}): Gate {
+  const trusted = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS };
+  return authenticate({ ...trusted, logger: recordingLogger(), ...options } as AuthenticateOptions);
 }
 
 /** Sends a good token until it is cached, which it is at its second request; what was reached until then is forgotten. */

@@ -1,4 +1,4 @@
-import { authenticate, ConfigurationError, explain, requireScope } from '../../../src/gate';
+import { authenticate, ConfigurationError, explain } from '../../../src/gate';
 import { rememberEnvironment } from '../../support/environment';
 import { gateApp } from '../../support/gate-app';
 import { AUDIENCE, ISSUER, token, NOW_MS, GENERATION } from '../../support/issuer';
@@ -8,7 +8,6 @@ import type { Fetch } from '../../../src/gate/token/http';
 import { fakeTime, settle } from '../../support/fake-time';
 import { serveLog } from '../generation/http/scene';
 import { eventually, keyServer } from '../../support/key-server';
-import { recordingLogger } from '../../support/log';
 
 const KEYS = jwks(testKey());
 const good = { issuer: ISSUER, audience: AUDIENCE, keys: KEYS };
@@ -261,30 +260,5 @@ describe('a generationSource that is a URL', () => {
       putBack();
       await Promise.all([keys.stop(), server.close()]);
     }
-  });
-});
-
-function secondGate() {
-  return authenticate({
-    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
-    unguarded: 'refuse',
-  });
-}
-
-describe('a second gate', () => {
-  it('needs a guard of its own: one before it does not count', async () => {
-    const through = gateApp({
-      unguarded: 'refuse',
-      routes: (app, reach) => app.get('/v1/orders', requireScope('orders:read'), secondGate(), reach),
-    });
-    expect((await through.get(token())).status).toBe(500);
-  });
-
-  it('is satisfied by a guard after it', async () => {
-    const through = gateApp({
-      unguarded: 'refuse',
-      routes: (app, reach) => app.get('/v1/orders', secondGate(), requireScope('orders:read'), reach),
-    });
-    expect((await through.get(token())).status).toBe(200);
   });
 });

@@ -6,9 +6,9 @@ import type { RequestHandler } from 'express';
 import request from 'supertest';
 import { problemHandler, authenticate, requireClaim } from '../../../src/gate/index';
 import type { AuthenticateOptions } from '../../../src/gate/index';
-import { gateApp } from '../../support/gate-app';
+import { gateApp, testGate } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
-import { token, AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
+import { token, AUDIENCE, ISSUER } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
 import { createAuthServer } from '../../../src/cli/auth-server/index';
 import { jwks, testKey } from '../../support/keys';
@@ -224,10 +224,7 @@ describe('a token in the path', () => {
 /** A server without Express, whose `next` throws each time it is called. */
 function throwing(run: (gate: ReturnType<typeof authenticate>, next: () => never) => (...args: Args) => void) {
   const log = recordingLogger();
-  const gate = authenticate({
-    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: log },
-    unguarded: 'allow',
-  });
+  const gate = testGate({ logger: log, unguarded: 'allow' });
   const handle = run(gate, () => {
     throw new Error('next is broken');
   });

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import express from 'express';
+import type { Request } from 'express';
 import request from 'supertest';
-import { protectedResourceMetadata } from '../../../src/gate/index';
-import type { Middleware } from '../../../src/gate/index';
+import { protectedResourceMetadata, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate/index';
+import type { GateOptions, Middleware } from '../../../src/gate/index';
 import { dpop, mtls } from '../../../src/gate/possession/index';
-import { gateApp } from '../../support/gate-app';
+import { gateApp, testGate } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
 import { ISSUER, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
@@ -240,5 +241,42 @@ describe('challengeScopes', () => {
     expect(() => gateApp({ challengeScopes: scopes } as GateAppOptions)).toThrow(
       new TypeError(`authenticate(): option "challengeScopes": ${message}`),
     );
+  });
+});
+
+describe('the scope of a 401', () => {
+  function appWith(options: Pick<GateOptions, 'challengeScopes' | 'refusals'>, ...guards: Middleware[]) {
+    const gate = testGate(options);
+    return express().post('/mcp', gate, express.json(), ...guards, (_req, res) => void res.json('reached'));
+  }
+
+  async function challenge(app: express.Express, raw?: string): Promise<unknown> {
+    const sent = request(app).post('/mcp').send({});
+    const response = await (raw === undefined ? sent : sent.set('Authorization', `Bearer ${raw}`));
+    const header = response.headers['www-authenticate'] as string;
+    const body = response.body as { required_scopes?: unknown };
+    return [response.status, /scope="([^"]*)"/.exec(header)?.[1], body.required_scopes];
+  }
+
+  it.each<[string, Middleware[], string | undefined]>([
+    ['its guard requires', [requireScope('tools')], 'tools'],
+    ['all guards of the row require', [requireScope('tools'), requireScope({ anyOf: ['a', 'tools'] })], 'tools a'],
+    ['guards without scopes require: nothing', [requireAuthenticated(), requireClaim('a', () => true)], undefined],
+    ['is required where no guard is: nothing', [], undefined],
+  ])('is what %s, where the gate is on the route', async (_what, guards, scope) => {
+    const app = appWith({}, ...guards);
+    expect(await challenge(app)).toEqual([401, scope, undefined]);
+    expect(await challenge(app, token({ claims: { exp: 1 } }))).toEqual([401, scope, undefined]);
+  });
+
+  it('is in the headers of the error that the app gets', async () => {
+    const app = appWith({ refusals: 'next' }, requireScope('tools'));
+    const headers: unknown[] = [];
+    app.use((error: { headers: unknown }, _req: Request, res: express.Response, _next: unknown) => {
+      headers.push(error.headers);
+      res.sendStatus(401);
+    });
+    await request(app).post('/mcp').expect(401);
+    expect(headers).toEqual([{ 'WWW-Authenticate': 'Bearer realm="api", scope="tools"' }]);
   });
 });

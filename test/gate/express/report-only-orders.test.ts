@@ -3,22 +3,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
-import {
-  authenticate,
-  authOf,
-  reportOnly,
-  requireAuthenticated,
-  requireClaim,
-  requireScope,
-  sendProblem,
-} from '../../../src/gate';
+import { authOf, reportOnly, requireAuthenticated, requireClaim, requireScope, sendProblem } from '../../../src/gate';
 import type { AuthenticateOptions, Gate } from '../../../src/gate';
 import { dpop } from '../../../src/gate/possession';
 import { BASE_URL, boundToken, proof } from '../../support/dpop';
 import { isFullRun } from '../../support/amount';
-import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
-import { jwks, newKey, testKey } from '../../support/keys';
-import { recordingLogger } from '../../support/log';
+import { testGate } from '../../support/gate-app';
+import { AUDIENCE, NOW_MS, token } from '../../support/issuer';
+import { jwks, newKey } from '../../support/keys';
 
 const OTHER = 'https://other.test';
 const possession = () => [dpop({ baseUrl: BASE_URL })];
@@ -27,11 +19,10 @@ const possession = () => [dpop({ baseUrl: BASE_URL })];
 let decisions: unknown[];
 
 function gate(options: Partial<AuthenticateOptions> = {}): Gate {
-  return authenticate({
-    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
+  return testGate({
     onDecision: ({ outcome, reason, clientId }) => void decisions.push([outcome, reason, clientId]),
     ...options,
-  } as AuthenticateOptions);
+  });
 }
 
 const guard = requireScope('orders:read');

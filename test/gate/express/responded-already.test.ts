@@ -6,17 +6,15 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import request from 'supertest';
 import {
-  authenticate,
   problemHandler,
   protectedResourceMetadata,
   requireAuthenticated,
   requireClaim,
   requireScope,
 } from '../../../src/gate/index';
-import type { AuthenticateOptions, Gate } from '../../../src/gate/index';
-import { gateApp } from '../../support/gate-app';
-import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
-import { jwks, testKey } from '../../support/keys';
+import type { AuthenticateOptions } from '../../../src/gate/index';
+import { gateApp, testGate } from '../../support/gate-app';
+import { token } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
 
 const GOOD = token();
@@ -30,34 +28,29 @@ const RESPONDED: readonly [string, RequestHandler][] = [
 
 type Use = (before: RequestHandler, options: Partial<AuthenticateOptions>) => express.Express;
 
-const gateOf = (options: Partial<AuthenticateOptions>): Gate =>
-  authenticate({
-    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
-    ...options,
-  } as AuthenticateOptions);
 const errors = problemHandler({ logger: recordingLogger() });
 const fails: RequestHandler = (_req, _res, next) => next(new Error('late'));
 const last: RequestHandler = (_req, res) => void res.json('second');
 
 const ENTRY_POINTS: readonly [string, Use][] = [
-  ['the gate', (before, options) => express().use(before, gateOf(options), last, errors)],
+  ['the gate', (before, options) => express().use(before, testGate(options), last, errors)],
   [
     'requireScope()',
-    (before, options) => express().use(gateOf(options), before, requireScope('orders:read'), last, errors),
+    (before, options) => express().use(testGate(options), before, requireScope('orders:read'), last, errors),
   ],
   [
     'requireScope() that refuses',
-    (before, options) => express().use(gateOf(options), before, requireScope('x'), last, errors),
+    (before, options) => express().use(testGate(options), before, requireScope('x'), last, errors),
   ],
   [
     'requireAuthenticated()',
-    (before, options) => express().use(gateOf(options), before, requireAuthenticated(), last, errors),
+    (before, options) => express().use(testGate(options), before, requireAuthenticated(), last, errors),
   ],
   [
     'requireClaim() that resolves',
     (before, options) =>
       express().use(
-        gateOf(options),
+        testGate(options),
         before,
         requireClaim('iss', async () => Promise.resolve(true)),
         last,
@@ -68,7 +61,7 @@ const ENTRY_POINTS: readonly [string, Use][] = [
     'requireClaim() that rejects',
     (before, options) =>
       express().use(
-        gateOf(options),
+        testGate(options),
         before,
         requireClaim('iss', () => Promise.reject(new Error('down'))),
         last,
@@ -79,7 +72,7 @@ const ENTRY_POINTS: readonly [string, Use][] = [
   ['problemHandler()', (before) => express().use(before, fails, errors)],
   [
     'the metadata',
-    (before) => express().use(before, protectedResourceMetadata(gateOf({ resource: 'https://api.test' })), last),
+    (before) => express().use(before, protectedResourceMetadata(testGate({ resource: 'https://api.test' })), last),
   ],
 ];
 
@@ -148,7 +141,7 @@ describe.each(RESPONDED)('after a middleware that has %s', (how, before) => {
 it('a large response that is complete arrives whole when its request is refused afterwards', async () => {
   const text = 'x'.repeat(8_000_000);
   const ended: RequestHandler = (_req, res, next) => void (res.end(text), next());
-  const app = express().use(ended, gateOf({}));
+  const app = express().use(ended, testGate({}));
   expect((await request(app).get('/').set('Authorization', `Bearer ${EXPIRED}`)).text).toHaveLength(text.length);
 });
 

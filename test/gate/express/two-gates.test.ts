@@ -1,27 +1,15 @@
 import express from 'express';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import request from 'supertest';
-import {
-  authenticate,
-  authOf,
-  endWithToken,
-  requireAuthenticated,
-  requireClaim,
-  requireScope,
-} from '../../../src/gate';
+import { authOf, endWithToken, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate';
 import type { AuthenticateOptions, Gate } from '../../../src/gate';
 import { fakeTime } from '../../support/fake-time';
-import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
-import { jwks, testKey } from '../../support/keys';
-import { recordingLogger } from '../../support/log';
+import { testGate } from '../../support/gate-app';
+import { NOW_MS, token } from '../../support/issuer';
 
 /** Each reads the scopes from a claim of its own, so that the same token means something else to each of them. */
 function gateOf(claim: string, options: Partial<AuthenticateOptions> = {}): Gate {
-  return authenticate({
-    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
-    ...{ scopes: { from: [claim] }, realm: claim },
-    ...options,
-  } as AuthenticateOptions);
+  return testGate({ scopes: { from: [claim] }, realm: claim, ...options });
 }
 
 const handler: RequestHandler = (req, res) => void res.json([req.auth?.scopes, authOf(req)?.scopes]);

@@ -50,15 +50,6 @@ describe('introspector(): an endpoint that is down', () => {
     },
   );
 
-  it('says so when it refuses our credentials', async () => {
-    const { answers, result, log } = scene();
-    answers.set('*', status(401));
-    await result('a');
-    expect(log.at('error')).toMatchObject([
-      { message: 'the authorization server refuses clientId or clientSecret of introspection' },
-    ]);
-  });
-
   it('names the pause, up to 5 s', async () => {
     const { answers, time, result } = scene();
     answers.set('*', status());

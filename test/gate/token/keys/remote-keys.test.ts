@@ -222,16 +222,6 @@ describe('the pause after a failure', () => {
 });
 
 describe('the refresh', () => {
-  it('is cut after 5 s, and the pause begins', async () => {
-    const { fetches, time } = await sourceWith(A);
-    await time.advance(REFRESH_MS);
-    await time.advance(4_999);
-    expect(fetches.at(-1)?.signal.aborted).toBe(false);
-    await time.advance(1);
-    expect(fetches.at(-1)?.signal).toMatchObject({ aborted: true, reason: 'did not respond within 5000 ms' });
-    expect(fetches).toHaveLength(2);
-  });
-
   it('counts the age of keys from the question, not from the response', async () => {
     const { keys, time, respond } = await sourceWith(A);
     await time.advance(REFRESH_MS);
