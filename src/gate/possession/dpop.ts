@@ -79,7 +79,7 @@ const MIN_CLOCK_DIFFERENCE_MS = 20_000;
 export function dpop(options: DpopOptions = {}): Possession {
   const settings = readOptions(DPOP_FACTORY, options, DPOP_OPTIONS);
   const algorithms: ReadonlySet<Algorithm> = new Set(settings.algorithms);
-  const nonces = settings.nonce ? new DpopNonces(randomBytes(32)) : undefined;
+  const nonces = settings.nonce ? serverNonces() : undefined;
   let { replayStore } = settings;
 
   return {
@@ -89,12 +89,13 @@ export function dpop(options: DpopOptions = {}): Possession {
       return { scheme: 'DPoP', algorithms: settings.algorithms };
     },
     /** RFC 9449 section 4.3. */
-    async verify({ request, token, bound, caller, isTrial, gate }) {
+    async verify(boundRequest) {
+      const { request, token, caller, isTrial, gate } = boundRequest;
       if (!usesDpop(request)) {
         throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });
       }
-      const { clock, clockToleranceMs, signatures, resource } = gate;
-      const proof = await readProof(proofOf(request), { bound, caller, signatures, algorithms });
+      const { clock, clockToleranceMs, resource } = gate;
+      const proof = await readProof(boundRequest, algorithms);
       if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
       const target = request.originalUrl ?? request.url ?? '';
       const baseUrl = baseUrlOf(settings.baseUrl, resource);
@@ -105,7 +106,7 @@ export function dpop(options: DpopOptions = {}): Possession {
       if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
       if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
       const untilMs = acceptedUntilMs(proof, nowMs, clockToleranceMs);
-      replayStore ??= memoryReplayStore({ clock });
+      replayStore ??= memoryReplayStore(clock);
       if (!isTrial) await remember(replayStore, proof, untilMs, { clockToleranceMs, client: caller.client });
       return nonces?.isAging(untilMs, nowMs) ? nonces.make(nowMs) : undefined;
     },
@@ -137,19 +138,11 @@ function baseUrlOf(given: string | undefined, resource: string | undefined): str
  * @throws AuthError `invalid_dpop_proof`, `wrong_binding` or `too_many_proofs`
  */
 async function readProof(
-  raw: string,
-  {
-    bound,
-    caller,
-    signatures,
-    algorithms,
-  }: Pick<BoundRequest, 'bound' | 'caller'> & {
-    readonly signatures: BoundRequest['gate']['signatures'];
-    readonly algorithms: ReadonlySet<Algorithm>;
-  },
+  { request, bound, caller, gate: { signatures } }: BoundRequest,
+  algorithms: ReadonlySet<Algorithm>,
 ): Promise<DpopProof> {
   try {
-    const proof = parseToken(raw);
+    const proof = parseToken(proofOf(request));
     const { algorithm } = checkHeader(proof.header, { algorithms, types: PROOF_TYPES });
     const key = readProofKey(proof.header['jwk'], bound, algorithm);
     await signatures.verify(proof, key, algorithm, caller);
@@ -335,42 +328,31 @@ const TIME_BYTES = 6;
 const MAC_BYTES = 16;
 
 /** Makes and checks the nonces of a server (RFC 9449 section 9). Nothing is stored: a nonce is a time with its MAC. */
-class DpopNonces {
-  readonly #secret: Buffer;
+function serverNonces() {
+  const secret = randomBytes(32);
 
-  constructor(secret: Buffer) {
-    this.#secret = secret;
-  }
-
-  make(nowMs: number): string {
-    const time = Buffer.alloc(TIME_BYTES);
-    time.writeUIntBE(Math.max(0, Math.floor(nowMs)), 0, TIME_BYTES);
-    return Buffer.concat([time, this.#mac(time)]).toString('base64url');
-  }
-
-  /** First moment in ms at which a nonce is no longer accepted; `undefined` when it is not accepted now. */
-  acceptedUntilMs(nonce: string, nowMs: number): number | undefined {
-    const madeMs = this.#timeOf(nonce);
-    if (madeMs === undefined || madeMs > nowMs + CLOCK_DIFFERENCE_MS) return undefined;
-    const untilMs = madeMs + NONCE_LIFETIME_MS;
-    return nowMs < untilMs ? untilMs : undefined;
-  }
-
-  /** Whether the client should be given a newer nonce with the response, by the end of the one that it sent. */
-  isAging(untilMs: number, nowMs: number): boolean {
-    return untilMs - nowMs < NONCE_LIFETIME_MS / 2;
-  }
-
-  #mac(time: Buffer): Buffer {
-    const hmac = createHmac('sha256', this.#secret).update('tillgate dpop nonce').update(time);
+  function macOf(time: Buffer): Buffer {
+    const hmac = createHmac('sha256', secret).update('tillgate dpop nonce').update(time);
     return hmac.digest().subarray(0, MAC_BYTES);
   }
 
-  /** Time at which a nonce was made; `undefined` when its MAC is wrong. */
-  #timeOf(nonce: string): number | undefined {
-    const bytes = Buffer.from(nonce, 'base64url');
-    if (bytes.length !== TIME_BYTES + MAC_BYTES) return undefined;
-    const time = bytes.subarray(0, TIME_BYTES);
-    return timingSafeEqual(bytes.subarray(TIME_BYTES), this.#mac(time)) ? time.readUIntBE(0, TIME_BYTES) : undefined;
-  }
+  return {
+    make(nowMs: number): string {
+      const time = Buffer.alloc(TIME_BYTES);
+      time.writeUIntBE(Math.max(0, Math.floor(nowMs)), 0, TIME_BYTES);
+      return Buffer.concat([time, macOf(time)]).toString('base64url');
+    },
+    /** First moment in ms at which a nonce is no longer accepted; `undefined` when it is not accepted now. */
+    acceptedUntilMs(nonce: string, nowMs: number): number | undefined {
+      const bytes = Buffer.from(nonce, 'base64url');
+      if (bytes.length !== TIME_BYTES + MAC_BYTES) return undefined;
+      const time = bytes.subarray(0, TIME_BYTES);
+      if (!timingSafeEqual(bytes.subarray(TIME_BYTES), macOf(time))) return undefined;
+      const madeMs = time.readUIntBE(0, TIME_BYTES);
+      const untilMs = madeMs + NONCE_LIFETIME_MS;
+      return madeMs <= nowMs + CLOCK_DIFFERENCE_MS && nowMs < untilMs ? untilMs : undefined;
+    },
+    /** Whether the client should be given a newer nonce with the response, by the end of the one that it sent. */
+    isAging: (untilMs: number, nowMs: number): boolean => untilMs - nowMs < NONCE_LIFETIME_MS / 2,
+  };
 }

@@ -28,7 +28,7 @@ const endpoint = createServer((req, res) => {
 function api(url: string, key: TestKey) {
   const app = express();
   app.set('trust proxy', true);
-  const replayStore = memoryReplayStore({ maxProofs: 1_000, clock });
+  const replayStore = memoryReplayStore(clock, 1_000);
   const gate = authenticate({
     ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(key), clock, allowHttp: true },
     opaque: { url, clientId: 'api', clientSecret: 'secret', cacheMs: 0 },
