@@ -1,7 +1,7 @@
 export { auditRoutes, type AuditRoutesOptions, type RouteFinding, type RouteFindingKind } from './audit/audit-routes';
 export { contractCases, type ContractCases } from './contract/contract-cases';
-export type { ContractReport } from './contract/findings';
-export type { ContractCase } from './contract/operation';
+export type { ContractReport } from './contract/report';
+export type { ContractCase } from './contract/subject';
 export type { TokenSource } from './contract/credentials';
 export type { CaseClass, ContractCasesOptions } from './contract/options';
 export type { SampleRequest } from './contract/samples';

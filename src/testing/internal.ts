@@ -6,7 +6,7 @@
 // tillgate contract lists the classes of cases.
 export { CASE_CLASSES } from './contract/options';
 // tillgate contract prints what was sent, and what differed.
-export type { CaseFailure } from './contract/operation';
+export type { CaseFailure } from './contract/subject';
 // tillgate contract reads its options from a file.
 export { parseYaml } from './openapi/document';
 // tillgate dev calls an operation that its example client may call.

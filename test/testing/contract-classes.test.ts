@@ -46,7 +46,7 @@ describe('a class of cases', () => {
     await red(cases);
     expect(cases.report().withoutCase).toEqual([
       'effect: it changes nothing: GET /levels',
-      'object: no parameter of its path has x-owner: client: GET /levels',
+      'object: nothing in its request has x-owner: client: GET /levels',
       'property: its request has no readOnly member: GET /levels',
     ]);
   });

@@ -7,7 +7,9 @@ import { schemaValidators } from '../../src/testing/contract/schemas';
 import { prepareRequest } from '../../src/testing/contract/samples';
 import type { SampleRequest } from '../../src/testing/contract/samples';
 import { insufficientSets, sufficientSets } from '../../src/testing/contract/credentials';
-import { contractReport, noFindings } from '../../src/testing/contract/findings';
+import { noFindings } from '../../src/testing/contract/findings';
+import type { Operation } from '../../src/testing/contract/operation';
+import { contractReport } from '../../src/testing/contract/report';
 import { appTarget } from '../../src/testing/contract/target';
 
 const document = {
@@ -264,13 +266,18 @@ describe('responses', () => {
   it('an operation that responded to good tokens only with redirects is without success', () => {
     const documented = documentedResponses({ openapi: '3.1.0', paths: {} }, '')(operation);
     const report = (...accepted: number[]) => {
-      const findings = { ...noFindings(), isCalled: true, accepted: new Set(accepted) };
-      return contractReport(
-        [{ name: 'GET /orders', operation: { isPublic: false, alsoNeeds: [] }, documented, findings }],
-        {
-          ...{ untestable: [], elsewhere: [], security: [] },
-        },
-      );
+      const tested = {
+        ...operation,
+        name: 'GET /orders',
+        access: 'token',
+        security: [],
+        alsoNeeds: [],
+        documented,
+      } as const;
+      const operations = [tested as unknown as Operation];
+      const findings = noFindings();
+      Object.assign(findings.of(operations[0]!), { isCalled: true, accepted: new Set(accepted) });
+      return contractReport(operations, findings);
     };
     expect(report(302).notTested).toEqual(['GET /orders: good tokens got 302; give values that exist in "requests"']);
     expect(report(302, 204)).toMatchObject({ tested: ['GET /orders'], notTested: [] });

@@ -5,27 +5,20 @@ import { didYouMean } from 'tillgate/internal';
 import { layersOf } from '../audit/app-routes';
 import { auditRoutes, describeFinding } from '../audit/audit-routes';
 import type { RouteFindingKind } from '../audit/audit-routes';
-import { nameOf } from '../openapi/document';
-import type { LocatedOperation } from '../openapi/document';
 import { apiUnderTest } from './api';
-import type { ApiUnderTest, CaseContext } from './api';
+import type { ApiUnderTest } from './api';
 import { attackCases } from './attacks';
-import { contractReport } from './findings';
-import type { ContractReport } from './findings';
-import { securityNotices } from './lint';
-import {
-  acceptanceCases,
-  describeRefusal,
-  documentCase,
-  isOfUnknownKey,
-  refusalCases,
-  send,
-  tokenWith,
-} from './operation';
-import type { ContractCase } from './operation';
+import { noFindings } from './findings';
+import type { Findings } from './findings';
+import type { Operation } from './operation';
 import { readContractOptions } from './options';
 import type { ContractCasesOptions } from './options';
+import { contractReport } from './report';
+import type { ContractReport } from './report';
+import { acceptanceCases, describeRefusal, documentCase, isOfUnknownKey, refusalCases } from './requirements';
 import { assertNoMismatch } from './responses';
+import { send, sufficient } from './subject';
+import type { ContractCase, Subject } from './subject';
 
 /** The cases of one API. */
 export interface ContractCases extends ReadonlyArray<ContractCase> {
@@ -61,24 +54,22 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const settings = readContractOptions(options);
   const api = apiUnderTest(settings);
   refuseUnknown(options.requests, api.operations);
-  const { contexts, operations, document } = api;
-  const testable = contexts.map((context) => {
-    return { context, refusals: refusalCases(context), acceptance: acceptanceCases(context) };
+  const findings = noFindings();
+  const testable = api.tested.map((operation) => {
+    const subject = { operation, api, findings };
+    return { subject, refusals: refusalCases(subject), acceptance: acceptanceCases(subject) };
   });
-  api.reserve = testable.flatMap(({ refusals, acceptance }) => [...refusals, ...acceptance]).length + MARGIN;
+  findings.reserve = testable.flatMap(({ refusals, acceptance }) => [...refusals, ...acceptance]).length + MARGIN;
   const cases = [
-    ...trustCase(contexts),
-    ...testable.flatMap(({ context, refusals, acceptance }) => {
-      const attacks = attackCases(context);
+    ...trustCase(testable.map(({ subject }) => subject)),
+    ...testable.flatMap(({ subject, refusals, acceptance }) => {
+      const attacks = attackCases(subject);
       // A good token removes the object that the attacks must meet.
-      const isRemoval = context.operation.method === 'DELETE';
-      return [
-        ...refusals,
-        ...(isRemoval ? [...attacks, ...acceptance] : [...acceptance, ...attacks]),
-        documentCase(context),
-      ];
+      const isRemoval = subject.operation.method === 'DELETE';
+      const others = isRemoval ? [...attacks, ...acceptance] : [...acceptance, ...attacks];
+      return [...refusals, ...others, documentCase(subject)];
     }),
-    ...appCases(api),
+    ...appCases(api, findings),
   ];
   const { classes } = settings;
   // Without a success no refusal proves anything.
@@ -86,24 +77,13 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const chosen = classes?.length
     ? cases.filter((one) => needed.has(one) || one.class === undefined || classes.includes(one.class))
     : cases;
-  const untestable = operations.flatMap(describeUntestable);
-  const security = securityNotices(document, operations);
-  const elsewhere = operations.filter((one) => one.access === 'elsewhere' && one.isPublic).map(nameOf);
-  return Object.assign(chosen, { report: () => contractReport(contexts, { untestable, elsewhere, security }) });
-}
-
-function describeUntestable(operation: LocatedOperation): readonly string[] {
-  const { access, isPublic } = operation;
-  if (access === 'elsewhere' && !isPublic)
-    return [`${nameOf(operation)}: it has servers of its own; test it there, with "url"`];
-  if (access !== 'other') return [];
-  return [`${nameOf(operation)}: no requirement of its security is met by a bearer token; test it by hand`];
+  return Object.assign(chosen, { report: () => contractReport(api.operations, findings) });
 }
 
 /** A misspelt name would have no effect, silently. */
-function refuseUnknown(requests: ContractCasesOptions['requests'], operations: readonly LocatedOperation[]): void {
+function refuseUnknown(requests: ContractCasesOptions['requests'], operations: readonly Operation[]): void {
   if (typeof requests !== 'object') return;
-  const known = operations.flatMap((one) => [one.operation.operationId ?? nameOf(one), nameOf(one)]);
+  const known = operations.flatMap(({ name, operation }) => [operation.operationId ?? name, name]);
   const unknown = Object.keys(requests).find((name) => !known.includes(name));
   if (unknown === undefined) return;
   throw new TypeError(
@@ -116,19 +96,19 @@ function refuseUnknown(requests: ContractCasesOptions['requests'], operations: r
  * reason that none of them can name. Calls one operation after the other until one accepts a good token; an operation
  * that needs none by mistake proves nothing.
  */
-function trustCase(contexts: readonly CaseContext[]): readonly ContractCase[] {
-  const needToken = contexts.filter(({ operation }) => operation.access === 'token');
+function trustCase(subjects: readonly Subject[]): readonly ContractCase[] {
+  const needToken = subjects.filter(({ operation }) => operation.access === 'token');
   if (needToken.length === 0) return [];
   const name = 'The API accepts tokens of the test issuer';
 
   async function run(): Promise<void> {
     const refusals: string[] = [];
-    for (const context of needToken) {
-      const { response: withoutToken } = await send(context, {});
+    for (const subject of needToken) {
+      const { response: withoutToken } = await send(subject, {});
       if (withoutToken.status !== 401) continue;
-      const { response } = await send(context, tokenWith(context, context.operation.security[0]));
+      const { response } = await send(subject, sufficient(subject));
       if (response.status !== 401 && response.status !== 503 && !isOfUnknownKey(response)) return;
-      refusals.push(`${context.name} responded ${describeRefusal(response)}`);
+      refusals.push(`${subject.operation.name} responded ${describeRefusal(response)}`);
     }
     const [first, ...others] = refusals;
     if (first === undefined) return;
@@ -140,7 +120,7 @@ function trustCase(contexts: readonly CaseContext[]): readonly ContractCase[] {
 }
 
 /** Cases that need the routes of an Express app. */
-function appCases({ settings, basePath, target, refused }: ApiUnderTest): readonly ContractCase[] {
+function appCases({ settings, basePath, stop }: ApiUnderTest, { refused }: Findings): readonly ContractCase[] {
   const { app, openapi, ignore } = settings;
   if (!app || layersOf(app) === undefined) return [];
   const document = typeof openapi === 'string' ? basename(openapi) : 'the document';
@@ -156,19 +136,19 @@ function appCases({ settings, basePath, target, refused }: ApiUnderTest): readon
   return [
     routeCase(`The app has no route that ${document} does not document`, 'undocumented-route'),
     routeCase(`The app has a route for every operation of ${document}`, 'missing-route'),
-    lateHandlerCase({ target, refused }),
+    lateHandlerCase(stop, refused),
   ];
 }
 
 /** A guard may refuse and still call `next()` when the response is already sent. */
-function lateHandlerCase({ target, refused }: Pick<ApiUnderTest, 'target' | 'refused'>): ContractCase {
+function lateHandlerCase(stop: ApiUnderTest['stop'], refused: Findings['refused']): ContractCase {
   const name = 'The app calls no handler after it has refused a request';
   return {
     name,
     class: 'routes',
     async run() {
       if (refused.length > 0) await wait(LATE_MS);
-      target.stop();
+      stop();
       const [first, ...others] = refused.filter(({ reached, checked }) => reached().length > checked);
       if (!first) return;
       const more = others.length === 0 ? '' : ` and ${others.length} more`;

@@ -1,10 +1,10 @@
 import { isObject } from 'tillgate/internal';
-import type { CaseContext } from './api';
-import { membersMarked } from './objects';
-import { send } from './operation';
-import { eachOf, requireGood, sharedData, sufficient, weakCredentials } from './probe';
+import { requireGood, sharedData, weakCredentials } from './probe';
 import type { Finding, Found } from './probe';
 import type { ApiResponse } from './responses';
+import { propertiesOf } from './sampler';
+import { eachOf, send, sufficient } from './subject';
+import type { Subject } from './subject';
 import type { Exchange } from './target';
 
 /** What no refusal needs: a stack, also in JSON, a key, a query. */
@@ -23,23 +23,23 @@ const SHARED_CACHE = [
 ] as const;
 
 /** Refusals that show what only a good token may see, and responses that anybody may store or read. */
-export async function findLeaks(context: CaseContext): Promise<Found> {
-  const { method } = context.operation;
-  const good = method === 'GET' ? await requireGood(context) : context.findings.good;
-  const found = await eachOf(await weakCredentials(context), async ([who, transport]): Promise<readonly Finding[]> => {
-    const exchange = await send(context, transport);
-    const what = exchange.response.status < 300 ? undefined : shownBy(context, exchange, good);
+export async function findLeaks(subject: Subject): Promise<Found> {
+  const { method } = subject.operation;
+  const good = method === 'GET' ? await requireGood(subject) : subject.findings.of(subject.operation).good;
+  const found = await eachOf(await weakCredentials(subject), async ([who, transport]): Promise<readonly Finding[]> => {
+    const exchange = await send(subject, transport);
+    const what = exchange.response.status < 300 ? undefined : shownBy(subject, exchange, good);
     return what === undefined ? [] : [{ text: `${who}, the refusal contains "${what}"`, exchange }];
   });
   if (method !== 'GET') return found.flat();
   if (!good) return 'no good token has got a response';
-  return [...found.flat(), ...storedForOthers(good), await readByAnyOrigin(context), writeOnlyOf(context, good)];
+  return [...found.flat(), ...storedForOthers(good), await readByAnyOrigin(subject), writeOnlyOf(subject, good)];
 }
 
 /** What a refusal shows: data of a good response, in its body or its headers, the token, or how the API is made. */
-function shownBy(context: CaseContext, { request, response }: Exchange, good?: ApiResponse): string | undefined {
+function shownBy(subject: Subject, { request, response }: Exchange, good?: ApiResponse): string | undefined {
   const { text, headers } = response;
-  const shared = sharedData(context, response);
+  const shared = sharedData(subject, response);
   if (shared !== undefined) return shared;
   const [internal] = INTERNALS.exec(text) ?? [];
   if (internal !== undefined) return internal.trim();
@@ -58,15 +58,17 @@ function storedForOthers({ headers }: ApiResponse): readonly Finding[] {
   });
 }
 
-async function readByAnyOrigin(context: CaseContext): Promise<Finding> {
+async function readByAnyOrigin(subject: Subject): Promise<Finding> {
   const origin = 'https://elsewhere.example';
-  const { response } = await send(context, { headers: { ...sufficient(context).headers, origin } });
+  const { response } = await send(subject, { headers: { ...sufficient(subject).headers, origin } });
   const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } = response.headers;
   return allowed === origin && credentials === 'true' ? 'any origin may read it with credentials' : undefined;
 }
 
-function writeOnlyOf(context: CaseContext, { status, body }: ApiResponse): Finding {
+function writeOnlyOf({ api: { document }, operation }: Subject, { status, body }: ApiResponse): Finding {
+  const { responses = {} } = operation.operation;
+  const properties = propertiesOf(document, responses[String(status)] ?? responses['2XX']);
   const shown = [body].flat().flatMap((one) => (isObject(one) ? Object.keys(one) : []));
-  const leaked = membersMarked('writeOnly', context, status).find((name) => shown.includes(name));
+  const leaked = shown.find((name) => properties[name]?.['writeOnly'] === true);
   return leaked === undefined ? undefined : `the response has "${leaked}", which is writeOnly`;
 }

@@ -1,87 +1,154 @@
 import { isDeepStrictEqual } from 'node:util';
 import { attempt, isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
-import { send } from './operation';
-import type { CaseContext } from './api';
-import { eachOf, sufficient } from './probe';
-import type { Found } from './probe';
+import type { Operation } from './operation';
+import { writeParameter } from './parameters';
+import { isAlike } from './probe';
+import type { Finding, Found } from './probe';
 import type { ApiRequest } from './responses';
+import { propertiesOf } from './sampler';
+import { eachOf, send, sufficient } from './subject';
+import type { Subject } from './subject';
 
-/** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
-export function membersMarked(mark: 'writeOnly' | 'readOnly', context: CaseContext, status = 0): readonly string[] {
-  const { document } = context.api;
-  const operation = context.operation.operation as unknown as Readonly<Record<string, unknown>>;
-  const responses = isObject(operation['responses']) ? operation['responses'] : {};
-  const holder = mark === 'writeOnly' ? (responses[String(status)] ?? responses['2XX']) : operation['requestBody'];
-  const found = dereference(document, holder);
-  const content = isObject(found) && isObject(found['content']) ? Object.values(found['content'])[0] : undefined;
-  const schema = dereference(document, isObject(content) ? content['schema'] : undefined);
-  const items = isObject(schema) && 'items' in schema ? dereference(document, schema['items']) : schema;
-  const parts = isObject(items) && Array.isArray(items['allOf']) ? items['allOf'] : [items];
-  return parts.flatMap((one) => {
-    const part = dereference(document, one);
-    const properties = isObject(part) && isObject(part['properties']) ? part['properties'] : {};
-    const isMarked = (property: unknown): boolean => {
-      const resolved = dereference(document, property);
-      return isObject(resolved) && resolved[mark] === true;
-    };
-    return Object.keys(properties).filter((name) => isMarked(properties[name]));
-  });
+type Id = string | number;
+type Ids = Id | readonly Id[];
+
+/** A place of a request for the id of what a client has made, or for a list of such ids. */
+interface Place {
+  readonly name: string;
+  readonly isInPath: boolean;
+  readonly isList: boolean;
+  readonly put: (request: ApiRequest, value: Ids) => ApiRequest;
 }
 
 /**
- * What one client has made must be closed to another with the same scopes, where the document says so: a parameter of the
- * path with `x-owner: client`, and a POST to the path before it that returns the `id`.
+ * What one client has made must be closed to another with the same scopes, where the document says so: `x-owner: client` at
+ * a parameter of the path or the query, at a property of the body, or at the items of either. A POST makes the object.
  */
-export async function findForeignObjects(context: CaseContext): Promise<Found> {
-  const { path, method, parameters } = context.operation;
-  const { api } = context;
+export async function findForeignObjects(subject: Subject): Promise<Found> {
+  const places = placesOf(subject);
+  if (places.length === 0) return 'nothing in its request has x-owner: client';
+  const found = await eachOf(places, (place) => findForeignObject(subject, place));
+  return found.find((one) => typeof one === 'string') ?? found.flat();
+}
+
+async function findForeignObject(subject: Subject, place: Place): Promise<Found> {
+  const { operation, api } = subject;
   const [owner, other] = api.settings.owners;
-  const owned = parameters.find((one) => (one as { readonly 'x-owner'?: unknown })['x-owner'] === 'client');
-  if (!owned || owned.in !== 'path') return 'no parameter of its path has x-owner: client';
-  const place = `{${owned.name}}`;
-  const maker = api.contextOf('POST', path.slice(0, path.indexOf(place) - 1));
-  if (!maker) return 'no POST of the path before its id makes an object';
-  const { response: made } = await send(maker, sufficient(maker, owner));
-  const id = isObject(made.body) ? (made.body[owned.name] ?? made.body['id']) : undefined;
-  if (made.status >= 300 || (typeof id !== 'string' && typeof id !== 'number'))
-    return `${maker.name} has made no object with an id`;
-  const filled = path.replace(place, encodeURIComponent(String(id)));
-  const prepared = context.prepare();
-  const [, query] = prepared.target.split('?', 2);
-  const target = query === undefined ? filled : `${filled}?${query}`;
-  const toOwn = (request: ApiRequest): ApiRequest => ({ ...request, target });
-  const reader = api.contextOf('GET', path);
-  const isThere = async (): Promise<boolean> => {
-    if (!reader) return false;
-    const { response: own } = await send(reader, sufficient(reader, owner), (request) => ({
-      ...request,
-      target: filled,
-    }));
-    return own.status < 300;
+  const maker = makerOf(subject, place);
+  if (!maker) return `no POST makes an object for ${place.name}`;
+  const making = { ...subject, operation: maker };
+  async function madeBy(clientId: string): Promise<readonly Id[]> {
+    const { response } = await send(making, sufficient(making, { clientId }));
+    const id = isObject(response.body) ? (response.body[place.name] ?? response.body['id']) : undefined;
+    return response.status < 300 && (typeof id === 'string' || typeof id === 'number') ? [id] : [];
+  }
+  const [id] = await madeBy(owner);
+  if (id === undefined) return `${maker.name} has made no object with an id`;
+
+  const reader = api.tested.find(
+    ({ method, path }) => method === 'GET' && path.replace(/\/\{[^/]*\}$/, '') === maker.path && path !== maker.path,
+  );
+  async function read(): Promise<string | undefined> {
+    if (!reader) return undefined;
+    const own = { ...subject, operation: reader };
+    const at = reader.path.split('/').length - 1;
+    const { response } = await send(own, sufficient(own, { clientId: owner }), putSegment(reader, at, id as Id));
+    return response.status < 300 ? response.text : undefined;
+  }
+  const fills: readonly ((one: Id) => Promise<Ids>)[] = place.isList
+    ? [async (one) => Promise.resolve([one]), async (one) => [...(await madeBy(other)), one]]
+    : [async (one) => Promise.resolve(one)];
+  const before = await read();
+  const found = await eachOf(fills, async (fill): Promise<Finding> => {
+    const ask = async (one: Id) => {
+      const value = await fill(one);
+      return send(subject, sufficient(subject, { clientId: other }), (request) => place.put(request, value));
+    };
+    const exchange = await ask(id);
+    const { status } = exchange.response;
+    // What filters by ids is right when it responds as to one that does not exist.
+    if (status >= 300 || (!place.isInPath && isAlike(exchange, await ask(unknownLike(id))))) return undefined;
+    return { text: `${operation.method} of what another client has made, in ${place.name}: ${status}`, exchange };
+  });
+  if (found.some((one) => one !== undefined) || before === undefined || (await read()) === before) return found;
+  return [`${operation.method} by another client, in ${place.name}: the object is gone or changed afterwards`];
+}
+
+function isOwned(one: unknown): boolean {
+  return isObject(one) && (one['x-owner'] === 'client' || (isObject(one['items']) && isOwned(one['items'])));
+}
+
+function placesOf({ api: { document }, operation }: Subject): readonly Place[] {
+  const isList = (schema: unknown): boolean => isObject(schema) && schema['type'] === 'array';
+  const inParameters = operation.parameters.flatMap((parameter): Place | [] => {
+    const schema = dereference(document, parameter.schema);
+    const { name, in: where } = parameter;
+    if (!['path', 'query'].includes(where) || !(isOwned(parameter) || isOwned(schema))) return [];
+    const at = operation.path.split('/').findIndex((part) => part.includes(`{${name}}`));
+    const put = (request: ApiRequest, value: Ids): ApiRequest => {
+      if (where === 'path') return putSegment(operation, at, value as Id)(request);
+      const [path = '', query = ''] = request.target.split('?', 2);
+      const others = query.split('&').filter((part) => part !== '' && part.split('=', 1)[0] !== name);
+      return { ...request, target: `${path}?${[...others, writeParameter(parameter, value)].join('&')}` };
+    };
+    return { name, isInPath: where === 'path', isList: isList(schema), put };
+  });
+  const inBody = Object.entries(propertiesOf(document, operation.operation.requestBody)).flatMap(
+    ([name, schema]): Place | [] => {
+      if (!isOwned(schema)) return [];
+      const put = (request: ApiRequest, value: Ids): ApiRequest => withMember(request, name, value);
+      return { name, isInPath: false, isList: isList(schema), put };
+    },
+  );
+  return [...inParameters, ...inBody];
+}
+
+/** The POST to the path before an id, else to the collection that the name of the place, or the path, begins with. */
+function makerOf({ api, operation }: Subject, { name }: Place): Operation | undefined {
+  const posts = api.tested.filter(({ method, access }) => method === 'POST' && access === 'token');
+  const [before = ''] = operation.path.split(`/{${name}}`, 1);
+  const stem = name.replace(/[_-]?ids?$/i, '').toLowerCase();
+  const isNamed = ({ path }: Operation): boolean => path.split('/').at(-1)?.replace(/s$/, '').toLowerCase() === stem;
+  return (
+    posts.find(({ path }) => path === before && path !== operation.path) ??
+    posts.find((one) => one.path !== operation.path && isNamed(one)) ??
+    posts.find(({ path }) => operation.path.startsWith(`${path}/`))
+  );
+}
+
+/** Replaces one segment of the path of a request, whose parameter it is. */
+function putSegment({ path }: Operation, at: number, id: Id): (request: ApiRequest) => ApiRequest {
+  return (request) => {
+    const [own = '', ...query] = request.target.split('?');
+    const segment = path.split('/')[at]?.replace(/\{[^}]*\}/, encodeURIComponent(String(id))) ?? '';
+    return { ...request, target: [own.split('/').with(at, segment).join('/'), ...query].join('?') };
   };
-  const wasThere = await isThere();
-  const exchange = await send(context, sufficient(context, other), toOwn);
-  const { status } = exchange.response;
-  if (status < 300) return [{ text: `${method} of what another client has made: ${status}`, exchange }];
-  const isGone = wasThere && !(await isThere());
-  return [isGone ? `${method} by another client: the object is gone afterwards` : undefined];
+}
+
+/** An id of the same form that nothing has. */
+function unknownLike(id: Id): Id {
+  if (typeof id === 'number') return id + 987_654;
+  const digits = id.replace(/\d/g, (digit) => String(9 - Number(digit)));
+  return digits === id ? [...id].reverse().join('') : digits;
+}
+
+function withMember(request: ApiRequest, name: string, value: unknown): ApiRequest {
+  const body = attempt((): unknown => JSON.parse(request.body ?? '{}'));
+  return { ...request, body: JSON.stringify({ ...(isObject(body) && body), [name]: value }) };
 }
 
 /** A member that is readOnly must not take a value that a caller sends. */
-export async function findOverwritten(context: CaseContext): Promise<Found> {
-  const { method } = context.operation;
-  const prepared = context.prepare();
-  const body = attempt((): unknown => JSON.parse(prepared.body ?? ''));
-  const names = isObject(body) ? membersMarked('readOnly', context) : [];
-  if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body) || names.length === 0)
+export async function findOverwritten(subject: Subject): Promise<Found> {
+  const { operation, api } = subject;
+  const body = attempt((): unknown => JSON.parse(operation.request().body ?? ''));
+  const properties = propertiesOf(api.document, operation.operation.requestBody);
+  const names = Object.keys(properties).filter((name) => properties[name]?.['readOnly'] === true);
+  if (!['POST', 'PUT', 'PATCH'].includes(operation.method) || !isObject(body) || names.length === 0)
     return 'its request has no readOnly member';
   return eachOf(names, async (name) => {
     const value = typeof body[name] === 'number' ? 987_654 : 'contract-cases';
-    const { response } = await send(context, sufficient(context), (request) => ({
-      ...request,
-      body: JSON.stringify({ ...body, [name]: value }),
-    }));
+    const { response } = await send(subject, sufficient(subject), (request) => withMember(request, name, value));
     const got = isObject(response.body) ? response.body[name] : undefined;
     return response.status < 300 && isDeepStrictEqual(got, value) ? `${name} is readOnly, and took a value` : undefined;
   });

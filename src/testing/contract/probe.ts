@@ -1,11 +1,12 @@
 import { isObject } from 'tillgate/internal';
-import type { CaseContext } from './api';
 import type { TokenTransport } from './credentials';
-import { send, tokenWith } from './operation';
+import type { Operation } from './operation';
+import type { Variant } from './requests';
 import { mediaTypeOf, REFUSALS } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
+import { eachOf, send, sufficient, tokenWith } from './subject';
+import type { Subject } from './subject';
 import type { Exchange } from './target';
-import type { Variant } from './requests';
 
 /** Something that was open, or told too much; with what was sent, where it was one request. */
 export type Finding = string | { readonly text: string; readonly exchange: Exchange } | undefined;
@@ -13,42 +14,27 @@ export type Finding = string | { readonly text: string; readonly exchange: Excha
 /** What an attack has found, or why it has nothing to try. */
 export type Found = readonly Finding[] | string;
 
-/** One after the other. */
-export async function eachOf<One, Result>(
-  all: readonly One[],
-  look: (one: One) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  for (const one of all) results.push(await look(one));
-  return results;
-}
-
-/** A token with the scopes of the first alternative. */
-export function sufficient(context: CaseContext, clientId?: string): TokenTransport {
-  return tokenWith(context, context.operation.security[0], { clientId });
-}
-
 /** Somebody who may not call an operation, and the status that its plain request gets. */
 type Caller = readonly [who: string, transport: TokenTransport, plain: number | undefined];
 
 export const NOBODY = 'without a token';
 export const WITHOUT_SCOPES = 'with a token without scopes';
-const weakCallers = new WeakMap<CaseContext, Promise<readonly Caller[]>>();
+const weakCallers = new WeakMap<Operation, Promise<readonly Caller[]>>();
 
 /**
  * Callers who may not: without a token, and with a good one that has no scope. Those whose plain request is open are left
  * out: that is the finding of another case.
  */
-export function weakCredentials(context: CaseContext): Promise<readonly Caller[]> {
-  const known = weakCallers.get(context) ?? findWeak();
-  weakCallers.set(context, known);
+export function weakCredentials(subject: Subject): Promise<readonly Caller[]> {
+  const known = weakCallers.get(subject.operation) ?? findWeak();
+  weakCallers.set(subject.operation, known);
   return known;
 
   async function findWeak(): Promise<readonly Caller[]> {
-    const needsScopes = context.operation.security.every((scopes) => scopes.length > 0);
-    const callers = [[NOBODY, {}], ...(needsScopes ? [[WITHOUT_SCOPES, tokenWith(context)] as const] : [])] as const;
+    const needsScopes = subject.operation.security.every((scopes) => scopes.length > 0);
+    const callers = [[NOBODY, {}], ...(needsScopes ? [[WITHOUT_SCOPES, tokenWith(subject)] as const] : [])] as const;
     const closed = await eachOf(callers, async ([who, transport]): Promise<readonly Caller[]> => {
-      const { exchange, isOpen } = await probe(context, transport);
+      const { exchange, isOpen } = await probe(subject, transport);
       return isOpen ? [] : [[who, transport, exchange?.response.status]];
     });
     return closed.flat();
@@ -57,14 +43,14 @@ export function weakCredentials(context: CaseContext): Promise<readonly Caller[]
 
 /** Sends another form of a request, which must stay closed to all of these callers; says for whom it was open. */
 export async function findOpen(
-  context: CaseContext,
+  subject: Subject,
   { name, change, parts = [], isElsewhere }: Variant,
   callers: readonly Caller[],
 ): Promise<readonly Finding[]> {
   const found: Finding[] = [];
   // The token first: it gets further.
   for (const [who, transport, plain] of callers.toReversed()) {
-    const { exchange, isOpen } = await probe(context, transport, change, isElsewhere);
+    const { exchange, isOpen } = await probe(subject, transport, change, isElsewhere);
     if (!exchange) continue;
     const { status } = exchange.response;
     if (isOpen) found.unshift({ text: `${name}${who && `, ${who}`}: ${status}`, exchange });
@@ -72,15 +58,15 @@ export async function findOpen(
     if (status !== plain && NOT_THERE.includes(status)) break;
   }
   if (found.length === 0) return [];
-  const single = (await eachOf(parts, (part) => findOpen(context, { ...part, isElsewhere }, callers))).flat();
+  const single = (await eachOf(parts, (part) => findOpen(subject, { ...part, isElsewhere }, callers))).flat();
   return single.length > 0 ? single : found.slice(0, 1);
 }
 
 const NOT_THERE: readonly number[] = [404, 405];
 
 /** Sends a request that must stay closed; says what it got when it was open. */
-export async function openWith(context: CaseContext, what: string, transport: TokenTransport): Promise<Finding> {
-  const { exchange, isOpen } = await probe(context, transport);
+export async function openWith(subject: Subject, what: string, transport: TokenTransport): Promise<Finding> {
+  const { exchange, isOpen } = await probe(subject, transport);
   return exchange && isOpen ? { text: `${what}: ${exchange.response.status}`, exchange } : undefined;
 }
 
@@ -90,52 +76,57 @@ export async function openWith(context: CaseContext, what: string, transport: To
  * @param isElsewhere - whether another operation, or a page for anybody, may respond to it
  */
 async function probe(
-  context: CaseContext,
+  subject: Subject,
   transport: TokenTransport,
   change?: (request: ApiRequest) => ApiRequest,
   isElsewhere = false,
 ): Promise<{ readonly exchange?: Exchange; readonly isOpen: boolean }> {
-  if (context.api.isLimited()) {
-    context.findings.wasLimited = true;
-    return { isOpen: false };
-  }
+  if (isLimited(subject)) return { isOpen: false };
   try {
-    const exchange = await send(context, transport, change);
-    return { exchange, isOpen: await isOpenBy(context, exchange, isElsewhere) };
+    const exchange = await send(subject, transport, change);
+    return { exchange, isOpen: await isOpenBy(subject, exchange, isElsewhere) };
   } catch {
     // A server may end the connection of a request that it cannot read.
     return { isOpen: false };
   }
 }
 
+/** Whether a rate limit leaves no request for an attack: later cases need them. */
+function isLimited({ operation, api, findings }: Subject): boolean {
+  if (api.left() > findings.reserve) return false;
+  findings.of(operation).wasLimited = true;
+  return true;
+}
+
 /** Whether the operation has responded: its handler ran, its data is in the response, or nothing else can have responded. */
-async function isOpenBy(context: CaseContext, exchange: Exchange, isElsewhere: boolean): Promise<boolean> {
+async function isOpenBy(subject: Subject, exchange: Exchange, isElsewhere: boolean): Promise<boolean> {
   const { request, response, trace } = exchange;
-  const { api, operation, findings } = context;
+  const { api, operation, findings } = subject;
   if (response.status >= 300 && response.status !== 304) return false;
   if (request.method === 'OPTIONS' && isListOfMethods(response)) return false;
-  const handler = api.handlerOf(context);
+  const handler = api.handlerOf(operation);
   if (handler !== undefined && trace.ran.has(handler)) return true;
-  if (await isUsual(context, request, response)) return false;
-  if (isHead(context, request)) return true;
+  if (await isUsual(subject, request, response)) return false;
+  if (isHead(subject, request)) return true;
   const isOther = isElsewhere && api.operations.some((one) => one !== operation && isAt(one, request));
-  if (!isOther && sharedData(context, response) !== undefined) return true;
+  if (!isOther && sharedData(subject, response) !== undefined) return true;
   // The route of another operation has responded.
   if (handler !== undefined && trace.ran.size > 0) return false;
   if (!isElsewhere) return true;
-  if (findings.good) return resembles(response, findings.good);
+  const { good } = findings.of(operation);
+  if (good) return resembles(response, good);
   return request.method === operation.method || !api.methodsOf(operation.path).includes(request.method);
 }
 
 /** Whether a request is one of an operation, by its method and path. */
-function isAt({ method, path }: CaseContext['operation'], request: ApiRequest): boolean {
+function isAt({ method, path }: Operation, request: ApiRequest): boolean {
   const [asked, documented] = [request.target.split('?', 1)[0] ?? '', path].map((text) => text.split('/'));
   const isSame = (part: string, at: number): boolean => part.includes('{') || part === asked?.[at];
   return method === request.method && documented?.length === asked?.length && documented?.every(isSame) === true;
 }
 
 /** A HEAD is open where the GET of its path is closed. */
-function isHead({ operation }: CaseContext, { method, target }: ApiRequest): boolean {
+function isHead({ operation }: Subject, { method, target }: ApiRequest): boolean {
   return method === 'HEAD' && operation.method === 'GET' && !target.includes('..');
 }
 
@@ -156,14 +147,17 @@ function resembles(response: ApiResponse, good: ApiResponse): boolean {
 }
 
 /** Whether anybody gets the same for a path that does not exist: a page of a web app, a catch-all. */
-async function isUsual(context: CaseContext, request: ApiRequest, response: ApiResponse): Promise<boolean> {
-  return isAlike(await context.api.call({ ...request, target: NOWHERE }), { request, response });
+async function isUsual(subject: Subject, request: ApiRequest, response: ApiResponse): Promise<boolean> {
+  return isAlike(await subject.api.call({ ...request, target: NOWHERE }), { request, response });
 }
 
 const NOWHERE = '/contract-cases/nowhere';
 
 /** Whether two responses are the same, apart from the method, the path, numbers and ids in them. */
-function isAlike(one: Pick<Exchange, 'request' | 'response'>, other: Pick<Exchange, 'request' | 'response'>): boolean {
+export function isAlike(
+  one: Pick<Exchange, 'request' | 'response'>,
+  other: Pick<Exchange, 'request' | 'response'>,
+): boolean {
   const [a, b] = [one, other].map(({ request, response }) => {
     const named = [request.target, request.target.split('?', 1)[0] ?? '', request.method];
     const text = named.reduce((rest, part) => rest.replaceAll(part, '*'), response.text);
@@ -182,28 +176,25 @@ const NEUTRAL: readonly number[] = [405, 429, 501, 503];
  * path does to a method that nobody uses: 204, a body, 404 for an id that does not exist.
  */
 export async function findOpenMethods(
-  context: CaseContext,
+  subject: Subject,
   methods: readonly string[],
   callers: readonly Caller[],
 ): Promise<readonly Finding[]> {
-  const { api } = context;
+  const { api } = subject;
   const found = await eachOf(methods, (method) =>
     eachOf(callers, async ([who, transport]): Promise<Finding> => {
-      if (api.isLimited()) {
-        context.findings.wasLimited = true;
-        return undefined;
-      }
+      if (isLimited(subject)) return undefined;
       try {
         const withBody = (request: ApiRequest): ApiRequest =>
           request.body === undefined && /^P/.test(method)
             ? { ...request, body: '{}', headers: { ...request.headers, 'content-type': 'application/json' } }
             : request;
         const as = (other: string) => (request: ApiRequest) => withBody({ ...request, method: other });
-        const exchange = await send(context, transport, as(method));
+        const exchange = await send(subject, transport, as(method));
         const { status } = exchange.response;
         if (REFUSALS.slice(1).includes(status) || NEUTRAL.includes(status) || Math.trunc(status / 100) === 3)
           return undefined;
-        const unused = await send(context, transport, as(UNUSED_METHOD));
+        const unused = await send(subject, transport, as(UNUSED_METHOD));
         const nowhere = await api.call(as(method)({ ...exchange.request, target: NOWHERE }));
         if (isAlike(nowhere, exchange) || (status >= 300 && isAlike(unused, exchange))) return undefined;
         // A parser of bodies may refuse before the gate.
@@ -222,24 +213,25 @@ export async function findOpenMethods(
 const TELLING_LENGTH = 8;
 
 /** Makes sure that there is a response to a good token. */
-export async function requireGood(context: CaseContext): Promise<ApiResponse | undefined> {
-  const { findings } = context;
-  if (findings.good) return findings.good;
-  const { response } = await send(context, sufficient(context));
-  if (response.status < 300) findings.good = response;
-  return findings.good;
+export async function requireGood(subject: Subject): Promise<ApiResponse | undefined> {
+  const found = subject.findings.of(subject.operation);
+  if (found.good) return found.good;
+  const { response } = await send(subject, sufficient(subject));
+  if (response.status < 300) found.good = response;
+  return found.good;
 }
 
 /**
  * What a response has in common with one to a good token: a text, or a member with its value; not what the request or the
  * document says.
  */
-export function sharedData(context: CaseContext, { text, body }: ApiResponse): string | undefined {
-  const { findings, api, prepare } = context;
-  if (!findings.good) return undefined;
-  const { target, body: sent = '' } = prepare();
+export function sharedData(subject: Subject, { text, body }: ApiResponse): string | undefined {
+  const { operation, findings, api } = subject;
+  const { good } = findings.of(operation);
+  if (!good) return undefined;
+  const { target, body: sent = '' } = operation.request();
   const known = `${decodeURIComponent(target.replace(/%(?![\da-f]{2})/gi, '%25'))} ${sent} ${textOf(api.document)}`;
-  const leaves = leavesOf(findings.good.body).filter(([, value]) => !known.includes(String(value)));
+  const leaves = leavesOf(good.body).filter(([, value]) => !known.includes(String(value)));
   const members = new Set(leavesOf(body).map(([name, value]) => `${name}: ${String(value)}`));
   const shared = leaves.find(([name, value]) => {
     if (typeof value === 'string' && value.length >= TELLING_LENGTH) return text.includes(value);
@@ -266,18 +258,19 @@ function leavesOf(value: unknown, name = ''): readonly (readonly [name: string, 
 
 /** Watches whether an operation changes what a GET of its path, or of a path above it, returns; a text says why not. */
 export async function watchEffect(
-  context: CaseContext,
+  subject: Subject,
 ): Promise<string | { readonly name: string; readonly hasChanged: () => Promise<boolean> }> {
-  const { operation, api } = context;
+  const { operation, api } = subject;
   if (['GET', 'HEAD', 'OPTIONS'].includes(operation.method)) return 'it changes nothing';
-  const pathOf = (one: CaseContext): string => one.prepare().target.split('?', 1)[0] ?? '';
-  const own = pathOf(context);
-  const [reader] = api.contexts
-    .filter((one) => one.operation.method === 'GET' && one.operation.access === 'token')
+  const pathOf = (one: Operation): string => one.request().target.split('?', 1)[0] ?? '';
+  const own = pathOf(operation);
+  const [reader] = api.tested
+    .filter(({ method, access }) => method === 'GET' && access === 'token')
     .filter((one) => own === pathOf(one) || own.startsWith(`${pathOf(one)}/`))
     .sort((a, b) => pathOf(b).length - pathOf(a).length);
   if (!reader) return 'no GET of its path or above shows what it changes';
-  const read = async (): Promise<ApiResponse> => (await send(reader, sufficient(reader))).response;
+  const reading = { ...subject, operation: reader };
+  const read = async (): Promise<ApiResponse> => (await send(reading, sufficient(reading))).response;
   const [first, second] = [await read(), await read()];
   if (first.status >= 300) return `${reader.name} shows nothing`;
   if (first.text !== second.text) return `${reader.name} changes by itself`;

@@ -1,5 +1,5 @@
 import type RandExp from 'randexp';
-import { isObject } from 'tillgate/internal';
+import { attempt, isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 
 /** A JSON Schema. */
@@ -47,6 +47,17 @@ export function sampleOf(
   { without = 'readOnly', withExamples = true }: Partial<Pick<Sampling, 'without' | 'withExamples'>> = {},
 ): unknown {
   return sample({ document, without, withExamples, depth: 0 }, schema);
+}
+
+/** The properties in the first media type of a request body or a response, or of the items of its list. */
+export function propertiesOf(document: object, holder: unknown): Readonly<Record<string, Schema>> {
+  const how = { document, without: 'readOnly', withExamples: false, depth: 0 } as const;
+  const [media] = Object.values(record(record(dereference(document, holder))['content']));
+  const { items, properties } = attempt(() => merge(how, record(media)['schema'])) ?? {};
+  const known = items === undefined ? properties : attempt(() => merge(how, items))?.['properties'];
+  return Object.fromEntries(
+    Object.entries(record(known)).map(([name, one]) => [name, record(dereference(document, one))]),
+  );
 }
 
 function sample(how: Sampling, schema: unknown): unknown {

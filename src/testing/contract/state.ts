@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { CaseContext } from './api';
+import type { TestToken } from '../issuer/test-token';
 import { bearer } from './credentials';
 import type { TokenTransport } from './credentials';
-import { send, tokenWith } from './operation';
-import { eachOf, openWith, sufficient, weakCredentials, WITHOUT_SCOPES } from './probe';
+import { openWith, weakCredentials, WITHOUT_SCOPES } from './probe';
 import type { Finding, Found } from './probe';
+import { eachOf, send, sufficient } from './subject';
+import type { Subject } from './subject';
 
 const CLIENT = 'contract-cases-known';
 const RETRY_MS = 50;
@@ -13,18 +14,17 @@ const RETRY_MS = 50;
 const PAIRS = 4;
 
 /** Refusals after a success, and at the same time: what a cache, a memo or a shared variable of the gate gets wrong. */
-export async function findRemembered(context: CaseContext): Promise<Found> {
-  const { operation, api, findings } = context;
+export async function findRemembered(subject: Subject): Promise<Found> {
+  const { operation, api, findings } = subject;
   if (operation.method !== 'GET') return 'only reads are repeated';
   const id = `contract-cases-${Date.now()}`;
-  const known = tokenWith(context, operation.security[0], { clientId: CLIENT, claims: { jti: id } });
-  const { response: good } = await send(context, known);
+  const known = sufficient(subject, { clientId: CLIENT, claims: { jti: id } });
+  const { response: good } = await send(subject, known);
   if (good.status >= 300) return 'no good token has got a response';
-  findings.good ??= good;
-  const callers = await weakCredentials(context);
+  findings.of(operation).good ??= good;
+  const callers = await weakCredentials(subject);
   const needsScopes = callers.some(([who]) => who === WITHOUT_SCOPES);
-  const another = (others: Parameters<typeof tokenWith>[2]) =>
-    tokenWith(context, operation.security[0], { clientId: CLIENT, claims: { jti: id }, ...others });
+  const another = (others: TestToken) => sufficient(subject, { clientId: CLIENT, claims: { jti: id }, ...others });
   const forged = another({ foreignKey: true });
   const tried: readonly (readonly [what: string, transport: TokenTransport])[] = [
     ...callers.map(([who, transport]) => [`${who}, after a success`, transport] as const),
@@ -41,9 +41,9 @@ export async function findRemembered(context: CaseContext): Promise<Found> {
     ...kept(good.headers),
   ];
   return [
-    ...(await eachOf(tried, ([what, transport]) => openWith(context, what, transport))),
-    ...(await findMixedUp(context, callers)),
-    ...(api.hasGenerations && api.isFull ? [await findSuperseded(context, known)] : []),
+    ...(await eachOf(tried, ([what, transport]) => openWith(subject, what, transport))),
+    ...(await findMixedUp(subject, callers)),
+    ...(api.hasGenerations && api.isFull ? [await findSuperseded(subject, known)] : []),
   ];
 }
 
@@ -60,15 +60,15 @@ function kept({ etag, 'set-cookie': cookies = [] }: IncomingHttpHeaders) {
 
 /** Good and weak requests at the same time. */
 async function findMixedUp(
-  context: CaseContext,
+  subject: Subject,
   callers: Awaited<ReturnType<typeof weakCredentials>>,
 ): Promise<readonly Finding[]> {
   return eachOf(callers, async ([who, transport]) => {
     const pairs = Array.from({ length: PAIRS }, async () => {
       const [, found] = await Promise.all([
-        send(context, sufficient(context)),
-        openWith(context, `${who}, at the same time as a good token`, transport),
-        send(context, sufficient(context)),
+        send(subject, sufficient(subject)),
+        openWith(subject, `${who}, at the same time as a good token`, transport),
+        send(subject, sufficient(subject)),
       ]);
       return found;
     });
@@ -76,12 +76,12 @@ async function findMixedUp(
   });
 }
 
-async function findSuperseded(context: CaseContext, known: TokenTransport): Promise<Finding> {
-  const { issuer, propagationMs } = context.api.settings;
+async function findSuperseded(subject: Subject, known: TokenTransport): Promise<Finding> {
+  const { issuer, propagationMs } = subject.api.settings;
   issuer.token({ clientId: CLIENT, superseded: true });
   const deadlineMs = performance.now() + propagationMs;
   for (;;) {
-    const open = await openWith(context, 'a known token that was superseded', known);
+    const open = await openWith(subject, 'a known token that was superseded', known);
     if (open === undefined || performance.now() >= deadlineMs) return open;
     await wait(RETRY_MS);
   }

@@ -24,6 +24,8 @@ export interface Target {
   readonly call: (request: ApiRequest) => Promise<Exchange>;
   /** Stops the server and restores the handlers, unless a request is open. The next request starts again. */
   readonly stop: () => void;
+  /** How many requests a rate limit leaves, where the API says so. */
+  readonly left: () => number;
 }
 
 /** The server stops when no case has sent a request for this long, in ms. */
@@ -32,7 +34,12 @@ const IDLE_MS = 250;
 /** Targets a server by its URL: only its responses can be seen. */
 export function urlTarget(url: URL, headers: ContractSettings['headers']): Target {
   const send = httpClient(url, headers);
-  return { call: async (request) => ({ request, response: await send(request), trace: NO_TRACE }), stop: () => {} };
+  const call = async (request: ApiRequest): Promise<Exchange> => ({
+    request,
+    response: await send(request),
+    trace: NO_TRACE,
+  });
+  return watchLimit(call, () => {});
 }
 
 /** Targets an app: its server on 127.0.0.1 stops after the last request, and does not keep the process alive. */
@@ -66,7 +73,7 @@ export function appTarget(
     spy.release();
   }
 
-  async function call(request: ApiRequest): ReturnType<Target['call']> {
+  async function call(request: ApiRequest): Promise<Exchange> {
     clearTimeout(idle);
     openRequests += 1;
     try {
@@ -82,13 +89,14 @@ export function appTarget(
     }
   }
 
-  return { call, stop };
+  return watchLimit(call, stop);
 }
 
 /** Notes how many requests a rate limit leaves, where the API says so. */
-export function watchLimit(call: Target['call']): { readonly call: Target['call']; readonly left: () => number } {
+function watchLimit(call: Target['call'], stop: Target['stop']): Target {
   let left = Infinity;
   return {
+    stop,
     left: () => left,
     async call(request) {
       const exchange = await call(request);

@@ -1,34 +1,22 @@
 import { attempt, isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
-import type { LocatedOperation, Parameter } from '../openapi/document';
+import type { Parameter } from '../openapi/document';
 import { base64, together, withCookie, withHeaders, withQuery } from './requests';
 import type { Variant } from './requests';
 import type { ApiRequest } from './responses';
-
-/** What the rules are applied to. */
-export interface VariantSubject {
-  readonly document: object;
-  readonly operation: LocatedOperation;
-  /** Path and query of the request. */
-  readonly target: string;
-  /** Methods that the document has for the path. */
-  readonly methods: readonly string[];
-  /** Path of an operation that anybody may call. */
-  readonly publicPath: string;
-  readonly isFull: boolean;
-}
+import type { Subject } from './subject';
 
 /** One class of attacks: a rule that derives requests from an operation. */
 export interface VariantClass {
   /** `GET /orders stays closed ...` */
   readonly name: string;
-  readonly variants: (subject: VariantSubject) => readonly Variant[];
+  readonly variants: (subject: Subject) => readonly Variant[];
 }
 
 /** Headers that one request has at most: servers limit their sum. */
 const GROUP = 12;
 
-type Header = readonly [name: string, value: (subject: VariantSubject) => string];
+type Header = readonly [name: string, value: (subject: Subject) => string];
 
 /** Texts at the end of a path, and in place of its last slash. */
 const ENDINGS =
@@ -80,9 +68,9 @@ const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, pub
 
 /** Headers that change what a proxy or framework does with a request: those of one row go together. */
 const ROUTING_HEADERS: readonly (readonly [quick: boolean, names: string, value: Header[1]])[] = [
-  [true, 'X-Original-URL X-Rewrite-URL', ({ publicPath }) => publicPath],
-  [false, 'X-Forwarded-Prefix X-Forwarded-Uri X-Forwarded-Path', ({ publicPath }) => publicPath],
-  [false, 'X-Original-URL', ({ target }) => target],
+  [true, 'X-Original-URL X-Rewrite-URL', ({ api }) => api.publicPath],
+  [false, 'X-Forwarded-Prefix X-Forwarded-Uri X-Forwarded-Path', ({ api }) => api.publicPath],
+  [false, 'X-Original-URL', ({ operation }) => operation.request().target],
   [false, 'X-Forwarded-Host Host', () => 'localhost'],
   [false, 'X-Api-Key', () => 'test'],
   [false, 'Origin', () => 'http://localhost'],
@@ -131,8 +119,8 @@ const READS = ['HEAD', 'GET', 'OPTIONS', 'QUERY', 'PROPFIND', 'COPY', 'TRACE'];
 export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   spelling: {
     name: 'under another spelling of its path',
-    variants({ target, publicPath, isFull }) {
-      const [path = '', query] = target.split('?', 2);
+    variants({ operation, api: { publicPath, isFull } }) {
+      const [path = '', query] = operation.request().target.split('?', 2);
       const spellings = SPELLINGS.filter(([quick]) => quick || isFull).map(([, respell]) => respell(path, publicPath));
       return [...new Set(spellings)]
         .filter((spelling) => spelling !== path)
@@ -145,7 +133,9 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   },
   method: {
     name: 'to another method',
-    variants({ operation: { method }, methods, isFull }) {
+    variants({ operation: { method, path }, api }) {
+      const { isFull } = api;
+      const methods = api.methodsOf(path);
       const others = READS.filter((one) => one !== method && !methods.includes(one));
       const carriers = isFull ? ['POST', 'GET', 'PUT', 'OPTIONS'] : ['POST'];
       const variants = [
@@ -178,7 +168,7 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
         change: (request) => withHeaders(request, { [name]: value(subject) }),
       });
       const toHeaders = (names: string, value: Header[1]) => names.split(' ').map((name): Header => [name, value]);
-      const routing = ROUTING_HEADERS.filter(([quick]) => quick || subject.isFull);
+      const routing = ROUTING_HEADERS.filter(([quick]) => quick || subject.api.isFull);
       const trusted = inGroups(TRUSTED_HEADERS.flatMap((row) => toHeaders(...row)));
       return [
         ...routing.map(([, ...row]) => ({ ...together(toHeaders(...row).map(toVariant)), isElsewhere: true })),
@@ -223,7 +213,7 @@ const QUICK_VALUES = 3;
 const FULL_VALUES = 8;
 
 /** Each optional parameter and header with each of its values: one by one, or the first of all of them, the second, the third. */
-function otherValues({ operation: { parameters }, isFull }: VariantSubject): readonly Variant[] {
+function otherValues({ operation: { parameters }, api: { isFull } }: Subject): readonly Variant[] {
   const known = parameters.map(({ name }) => name);
   const values = parameters
     .filter(
@@ -269,7 +259,7 @@ function withParameter({ name, in: place }: Parameter, value: unknown): Variant 
   };
 }
 
-function otherBodies({ operation: { operation }, document }: VariantSubject): readonly Variant[] {
+function otherBodies({ operation: { operation }, api: { document } }: Subject): readonly Variant[] {
   const requestBody = dereference(document, operation.requestBody);
   if (!isObject(requestBody)) return [];
   const types = isObject(requestBody['content']) ? Object.keys(requestBody['content']) : [];
@@ -289,9 +279,8 @@ function otherBodies({ operation: { operation }, document }: VariantSubject): re
   ];
 }
 
-function otherTypes({ operation: { operation }, document, isFull }: VariantSubject): readonly Variant[] {
-  const { responses } = operation as { readonly responses?: unknown };
-  const documented = Object.values(isObject(responses) ? responses : {}).flatMap((one) => {
+function otherTypes({ operation: { operation }, api: { document, isFull } }: Subject): readonly Variant[] {
+  const documented = Object.values(operation.responses ?? {}).flatMap((one) => {
     const response = dereference(document, one);
     return isObject(response) && isObject(response['content']) ? Object.keys(response['content']) : [];
   });
@@ -302,7 +291,7 @@ function otherTypes({ operation: { operation }, document, isFull }: VariantSubje
   }));
 }
 
-function scopesOf({ operation: { security } }: VariantSubject): string {
+function scopesOf({ operation: { security } }: Subject): string {
   return [...new Set(security.flat())].join(' ');
 }
 

@@ -45,6 +45,7 @@ interface DocumentOperation {
     readonly required?: boolean;
     readonly content: Readonly<Record<string, { readonly schema: object }>>;
   };
+  readonly responses?: Readonly<Record<string, unknown>>;
 }
 
 /** One parameter. */

@@ -2,7 +2,7 @@ import { deepStrictEqual, ok, rejects } from 'node:assert';
 import type { Change, LogReader } from 'tillgate/generations';
 import { option, readOptions } from 'tillgate/internal';
 import type { TableOf } from 'tillgate/internal';
-import type { ContractCase } from '../contract/operation';
+import type { ContractCase } from '../contract/subject';
 import {
   inTime,
   nextChanges,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { contractCases, createTestIssuer } from '../../../src/testing';
-import { membersMarked } from '../../../src/testing/contract/objects';
 import { documentedResponses } from '../../../src/testing/contract/responses';
+import { propertiesOf } from '../../../src/testing/contract/sampler';
 import { prepareRequest } from '../../../src/testing/contract/samples';
 import { basePathOf, declaredScopes, everyOperation, loadDocument } from '../../../src/testing/openapi/document';
 import { DOCUMENT, EFFECTS } from './field-effects';
@@ -58,7 +58,10 @@ function partOf(part: Part, source: object): string {
         contractCases({ url: 'http://127.0.0.1:1', openapi: source, issuer, requests: { sampled: {} } }).length > 0
       );
     if (!first) return 'no operation';
-    if (part === 'leaks') return membersMarked('writeOnly', { api: { document }, operation: first } as never, 200);
+    if (part === 'leaks') {
+      const shown = Object.entries(propertiesOf(document, first.operation.responses?.['200']));
+      return shown.filter(([, { writeOnly }]) => writeOnly === true).map(([name]) => name);
+    }
     if (part === 'request') return prepareRequest(document, first, {});
     const documented = documentedResponses(document, base)(first);
     const headers = { 'content-type': 'application/json' };

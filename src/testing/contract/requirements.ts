@@ -1,0 +1,187 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { isObject } from 'tillgate/internal';
+import { ATTACKS, claimsOf, insufficientSets, sufficientSets } from './credentials';
+import type { Attack, TokenTransport } from './credentials';
+import { noteDifference } from './findings';
+import { adviceOnNeeds } from './operation';
+import { assertNoMismatch } from './responses';
+import type { ApiResponse, ExpectedRefusal, Mismatch } from './responses';
+import { caseOf, send, tokenWith } from './subject';
+import type { ContractCase, Subject } from './subject';
+
+/** Pause before a request is sent again that the API may refuse soon, in ms. */
+const RETRY_MS = 50;
+
+const FORGED = 'a token signed with a foreign key';
+
+/** Lists the cases of one operation whose tokens or scopes are not good enough. */
+export function refusalCases(subject: Subject): readonly ContractCase[] {
+  const { operation, api } = subject;
+  const { security: alternatives, access } = operation;
+  if (access === 'anybody') return [];
+  const insufficientScope: ExpectedRefusal = {
+    status: 403,
+    error: 'insufficient_scope',
+    codes: ['insufficient_scope'],
+    scopes: [[...new Set(alternatives.flat())], ...alternatives],
+  };
+  const isOnce = api.settings.depth !== 'full' && api.representativeOf(operation) !== operation;
+  const attacks = attacksOn(subject).filter(({ on }) => !isOnce || on === 'every operation');
+  return [
+    ...attacks.map((attack) =>
+      caseOf(subject, 'token', `refuses ${attack.name}`, (name) => refuseAttack(subject, name, attack)),
+    ),
+    ...insufficientSets(alternatives, api.declaredScopes).map(({ name: set, scopes }) =>
+      caseOf(subject, 'scope', `refuses ${set}`, (name) =>
+        refuse(subject, name, tokenWith(subject, scopes), { accepted: [insufficientScope] }),
+      ),
+    ),
+  ];
+}
+
+/** Lists the cases of one operation whose requests must reach its handler. */
+export function acceptanceCases(subject: Subject): readonly ContractCase[] {
+  const { security: alternatives, access, operation } = subject.operation;
+  if (access === 'anybody') {
+    return [caseOf(subject, 'scope', 'responds without a token as documented', (name) => accept(subject, name, {}))];
+  }
+  const { 'x-optional-scopes': optional = [] } = operation;
+  const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
+  return sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
+    caseOf(subject, 'scope', `accepts ${set}`, (name) => accept(subject, name, tokenWith(subject, scopes))),
+  );
+}
+
+/** The case that says how responses to the other ones differ from the document. */
+export function documentCase(subject: Subject): ContractCase {
+  const { operation, api, findings } = subject;
+  return caseOf(subject, 'document', 'responds as documented', (name) => {
+    const differences = [...findings.of(operation).differences.values()];
+    assertNoMismatch(
+      name,
+      differences.filter(({ isNotice }) => api.settings.strict || !isNotice),
+    );
+  });
+}
+
+function attacksOn({ api }: Subject): readonly Attack[] {
+  return ATTACKS.filter(({ supersedes }) => !supersedes || api.hasGenerations);
+}
+
+/** A gate that refuses a forged token as that of another operation does is taken for the same. */
+async function refuseAttack(subject: Subject, name: string, attack: Attack): Promise<void> {
+  await tryAttack(subject, name, attack);
+  const { operation, api, findings } = subject;
+  const [own, other] = [operation, api.representativeOf(operation)].map((one) => findings.of(one).refusals.get(FORGED));
+  if (attack.name !== FORGED || other === undefined || own === other || api.settings.depth === 'full') return;
+  for (const another of attacksOn(subject)) {
+    if (another.on === 'every operation') continue;
+    await tryAttack(subject, `${operation.name} refuses ${another.name}`, another);
+  }
+}
+
+async function tryAttack(subject: Subject, name: string, attack: Attack): Promise<void> {
+  const { operation, api, findings } = subject;
+  const { issuer } = api.settings;
+  const scope = (operation.security[0] ?? []).join(' ');
+  const token = issuer.token({ scope, ...attack.token?.(claimsOf(issuer)) });
+  const response = await refuse(subject, name, { ...attack.send(token), caller: attack.name }, attack);
+  findings.of(operation).refusals.set(attack.name, fingerprintOf(response));
+}
+
+/** What refusals of one gate have in common. */
+function fingerprintOf({ status, headers, body }: ApiResponse): string {
+  const members = isObject(body) ? Object.keys(body).sort() : [];
+  const challenge = String(headers['www-authenticate']).replace(/scope="[^"]*"/, '');
+  return JSON.stringify([status, headers['content-type'], challenge, members]);
+}
+
+/** Whether the gate is Tillgate's, or one that is to be compared with it. */
+function isOwn({ api: { rules, settings, hasGenerations } }: Subject): boolean {
+  return rules.isStrict() === true && (settings.problems !== false || hasGenerations);
+}
+
+/** Sends a request that must be refused, again and again while the API may not have learned of a change. */
+async function refuse(
+  subject: Subject,
+  name: string,
+  transport: TokenTransport,
+  { accepted, on, supersedes }: Pick<Attack, 'accepted' | 'on' | 'supersedes'>,
+): Promise<ApiResponse> {
+  const { operation, api, findings } = subject;
+  const { rules, settings } = api;
+  const found = findings.of(operation);
+  const deadlineMs = performance.now() + (supersedes ? settings.propagationMs : 0);
+  for (;;) {
+    const exchange = await send(subject, transport);
+    const { response, trace } = exchange;
+    const compared = rules.compare(response, accepted, operation.method !== 'HEAD');
+    if (on === 'RFC 6750' && !rules.isStrict()) {
+      // RFC 6750 section 2.3 allows a token in the query, RFC 9700 section 4.3.2 advises against it.
+      const isTaken = response.status < 300 && transport.headers === undefined;
+      const expected = 'a refusal (RFC 9700 section 4.3.2)';
+      const habit = { what: 'a token in the query', got: response.status, expected, isNotice: true, isHabit: true };
+      if (isTaken) noteDifference(found, habit);
+      return response;
+    }
+    if (on === 'Tillgate' && !isOwn(subject)) return response;
+    const reached = trace.reached();
+    const mismatches = [...compared.filter(({ isNotice }) => !isNotice), ...compareReached(reached)];
+    if (mismatches.length > 0 && performance.now() < deadlineMs) {
+      await wait(RETRY_MS);
+      continue;
+    }
+    const notices = compared.filter(({ isNotice }) => isNotice);
+    for (const one of [...notices, ...operation.documented.compare(response)]) noteDifference(found, one);
+    for (const passed of trace.passed) found.beforeGuard.add(passed);
+    const early =
+      settings.strict && trace.passed.length > 0
+        ? [{ what: 'called before the guard', got: trace.passed.join(', '), expected: 'nothing' }]
+        : [];
+    if (mismatches.length === 0) findings.refused.push({ name, reached: trace.reached, checked: reached.length });
+    assertNoMismatch(name, [...mismatches, ...early], exchange);
+    return response;
+  }
+}
+
+/** Sends a request that must reach its handler. */
+async function accept(subject: Subject, name: string, transport: TokenTransport): Promise<void> {
+  const exchange = await send(subject, transport);
+  const { response } = exchange;
+  assertNoMismatch(name, compareAccepted(response, subject), exchange);
+  const found = subject.findings.of(subject.operation);
+  for (const one of subject.operation.documented.compare(response)) noteDifference(found, one);
+  found.accepted.add(response.status);
+  if (response.status >= 200 && response.status < 300) found.good = response;
+}
+
+function compareReached(reached: readonly string[]): readonly Mismatch[] {
+  if (reached.length === 0) return [];
+  return [{ what: 'handlers reached', got: [...new Set(reached)].join(', '), expected: 'none' }];
+}
+
+/** What no response to a good token may be; the rest is up to the document. */
+function compareAccepted(response: ApiResponse, { operation }: Subject): readonly Mismatch[] {
+  const { status, headers } = response;
+  if ([401, 403].includes(status) || headers['www-authenticate'] !== undefined || isOfUnknownKey(response)) {
+    const got = `${describeRefusal(response)}, refused by the gate${adviceOnNeeds(operation)}`;
+    return [{ what: 'status', got, expected: 'the response of the handler' }];
+  }
+  if (status === 429) return [{ what: 'status', got: 429, expected: 'any other; raise the rate limit for tests' }];
+  return status >= 500 ? [{ what: 'status', got: status, expected: 'below 500' }] : [];
+}
+
+/** Whether a gate could not verify the token, because its issuer has been asked about too many unknown keys. */
+export function isOfUnknownKey({ status, body }: ApiResponse): boolean {
+  return status === 429 && codeOf(body) === 'too_many_unknown_keys';
+}
+
+function codeOf(body: unknown): unknown {
+  return isObject(body) ? body['code'] : undefined;
+}
+
+/** The status with the `code` of the problem body, if any. */
+export function describeRefusal({ status, body }: ApiResponse): string {
+  const code = codeOf(body);
+  return typeof code === 'string' ? `${status} ${code}` : String(status);
+}
