@@ -1,4 +1,4 @@
-import { AuthError } from '../../../src/gate';
+import type { AuthError } from '../../../src/gate';
 import { bearerToken } from '../../../src/gate/token/bearer';
 import type { TokenRequest } from '../../../src/gate/token/bearer';
 import { parseToken, checkHeader } from '../../../src/gate/token/jws';
