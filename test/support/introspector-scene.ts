@@ -1,3 +1,4 @@
+import { AuthError } from '../../src/gate';
 import { introspector } from '../../src/gate/token/introspection';
 import { FetchError } from '../../src/gate/token/http';
 import { fakeTime } from './fake-time';
@@ -46,17 +47,8 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
   const { clock, schedule } = time;
   const clientOf = ({ client_id: id }: { readonly client_id?: unknown }) => (typeof id === 'string' ? id : undefined);
   const made = introspector<object>({
-    ...{
-      issuer: 'https://login.test',
-      askAbout,
-      clientOf,
-      trust: (claims: object) => claims,
-      cacheMs,
-      clock,
-      schedule,
-      logger: log,
-      random: () => 0,
-    },
+    ...{ issuer: 'https://login.test', askAbout, clientOf, trust: (claims: object) => claims },
+    ...{ cacheMs, clock, schedule, logger: log, random: () => 0 },
   });
   return {
     ...made,
@@ -70,3 +62,10 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
     result: (token, address) => made.introspect(token, { address }).catch((error: unknown) => error),
   };
 }
+
+/** The reason of a refusal; anything else as it is. */
+export const reasonOf = (result: unknown): unknown => (result instanceof AuthError ? result.reason : result);
+
+/** Tokens of one name, with numbers. */
+export const many = (count: number, name: string): string[] =>
+  Array.from({ length: count }, (_, index) => `${name}${index}`);

@@ -129,6 +129,8 @@ export interface RefusalDetails {
   readonly resourceMetadata?: string;
   readonly retryAfter?: number;
   readonly requestId?: string;
+  /** What operators are told. */
+  readonly detail?: string;
   /** Whether the request used the DPoP scheme, or the gate also accepts it. Default: the gate does not know it. */
   readonly dpop?: 'used' | 'accepted';
 }
@@ -192,7 +194,9 @@ export function expectRefusal(
   expect(response.headers['cache-control']).toBe('no-store');
   expect(response.body).toEqual(problemOf(reason, details));
   expect(through.reached).toEqual([]);
-  expect(through.log.at('info').at(-1)?.fields['reason']).toBe(reason);
+  const logged = through.log.at('info').at(-1)?.fields;
+  expect(logged?.['reason']).toBe(reason);
+  if (details.detail !== undefined) expect(logged?.['detail']).toBe(details.detail);
   expectNoTokenLeak(response, through);
 }
 

@@ -56,8 +56,7 @@ describe('a token that is bound to a key by DPoP', () => {
 
   it.each(badProofs(BASE_URL, NOW))('is refused with a proof that has %s', async (_what, parts, detail) => {
     const through = dpopApp();
-    expectRefusal(await through.send({ proof: proof(parts) }), 'invalid_dpop_proof', through, { dpop: 'used' });
-    expect(through.log.at('info').at(-1)?.fields['detail']).toBe(detail);
+    expectRefusal(await through.send({ proof: proof(parts) }), 'invalid_dpop_proof', through, { dpop: 'used', detail });
   });
 
   it.each<[string, string | null]>([
@@ -126,8 +125,8 @@ describe('a token that is bound to a key by DPoP', () => {
     const sent = proof({ accessToken, header: { alg: 'RS256', jwk }, sign: () => Buffer.alloc(n?.length ?? 0) });
     expectRefusal(await through.send({ token: accessToken, proof: sent }), 'invalid_dpop_proof', through, {
       dpop: 'used',
+      detail: `jwk: its ${fault}`,
     });
-    expect(through.log.at('info').at(-1)?.fields['detail']).toBe(`jwk: its ${fault}`);
   });
 
   it('is refused with the proof of another token that begins with the same thousands of characters', async () => {
@@ -139,8 +138,10 @@ describe('a token that is bound to a key by DPoP', () => {
     ];
     expect(another.slice(0, 6_000)).toBe(accessToken.slice(0, 6_000));
     const response = await through.send({ token: accessToken, proof: proof({ accessToken: another }) });
-    expectRefusal(response, 'invalid_dpop_proof', through, { dpop: 'used' });
-    expect(through.log.at('info').at(-1)?.fields['detail']).toBe('ath is not the hash of the access token');
+    expectRefusal(response, 'invalid_dpop_proof', through, {
+      dpop: 'used',
+      detail: 'ath is not the hash of the access token',
+    });
     await through.send({ token: accessToken }).expect(200);
   });
 
@@ -172,8 +173,10 @@ describe('a token that is bound to a key by DPoP', () => {
       through.app(req, res);
     });
     const sent = { Authorization: `DPoP ${boundToken()}`, DPoP: proof() };
-    expectRefusal(await request(app).get('/v1/orders').set(sent), 'invalid_dpop_proof', through, { dpop: 'used' });
-    expect(through.log.at('info').at(-1)?.fields['detail']).toBe(`htu is not ${BASE_URL}${shown}`);
+    expectRefusal(await request(app).get('/v1/orders').set(sent), 'invalid_dpop_proof', through, {
+      dpop: 'used',
+      detail: `htu is not ${BASE_URL}${shown}`,
+    });
   });
 
   it('is refused where the thumbprint in the token differs in case only', async () => {
@@ -207,8 +210,10 @@ describe('a token that is bound to a key by DPoP', () => {
     through.reached.length = 0;
     expectRefusal(await through.get(boundToken()), 'sender_constrained', through, { dpop: 'accepted' });
     const response = await through.get(boundToken()).set('DPoP', proof());
-    expectRefusal(response, 'sender_constrained', through, { dpop: 'accepted' });
-    expect(through.log.at('info').at(-1)?.fields['detail']).toBe('the token came with the Bearer scheme');
+    expectRefusal(response, 'sender_constrained', through, {
+      dpop: 'accepted',
+      detail: 'the token came with the Bearer scheme',
+    });
   });
 
   it('may have a proof as early as the largest tolerance of the issuers', async () => {

@@ -1,12 +1,10 @@
-import { AuthError } from '../../../../src/gate';
+import type { AuthError } from '../../../../src/gate';
 import { FetchError } from '../../../../src/gate/token/http';
 import { settle } from '../../../support/fake-time';
-import { introspectorScene as scene } from '../../../support/introspector-scene';
+import { introspectorScene as scene, many, reasonOf } from '../../../support/introspector-scene';
 
-const reasonOf = (result: unknown): unknown => (result instanceof AuthError ? result.reason : result);
 const ISSUER = 'https://login.test';
 const status = (code?: number): Error => new FetchError('it failed', code === undefined ? {} : { status: code });
-const many = (count: number, name: string): string[] => Array.from({ length: count }, (_, index) => `${name}${index}`);
 
 describe('introspector(): an endpoint that is down', () => {
   it.each([undefined, 302, 401, 403, 404, 429, 502, 503, 504])(

@@ -1,11 +1,9 @@
-import { AuthError } from '../../../../src/gate';
+import type { AuthError } from '../../../../src/gate';
 import { settle } from '../../../support/fake-time';
-import { introspectorScene as scene } from '../../../support/introspector-scene';
+import { introspectorScene as scene, many, reasonOf } from '../../../support/introspector-scene';
 
-const reasonOf = (result: unknown): unknown => (result instanceof AuthError ? result.reason : result);
 /** More than all calls that may run take to start. */
 const MANY_TURNS = 200;
-const many = (count: number, name: string): string[] => Array.from({ length: count }, (_, index) => `${name}${index}`);
 
 describe('introspector(): an active token', () => {
   it('is asked about once within cacheMs, and again after it', async () => {

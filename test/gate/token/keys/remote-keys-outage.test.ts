@@ -1,6 +1,6 @@
 import { AuthError } from '../../../../src/gate';
 import { settle } from '../../../support/fake-time';
-import { A, B, header, noFault, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
+import { A, B, expectUnknown, header, noFault, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
 import type { RemoteSource } from './remote-source';
 
 const STALE_MS = 3_600_000;
@@ -112,12 +112,9 @@ describe('an unknown key id', () => {
   });
 
   it('that the issuer could not be asked about yet is one of too many, told with the time until it can be', async () => {
-    const { keys, find, fetches, time, respond } = await sourceWith(A);
-    for (const id of ['x', 'y']) {
-      const refused = find(id);
-      await respond(A);
-      expect(await refused).toBe('unknown_key');
-    }
+    const through = await sourceWith(A);
+    const { keys, find, fetches, time, respond } = through;
+    await expectUnknown(through);
     const retryAfter = async (): Promise<unknown> =>
       Promise.resolve(keys.find(header('b'), noFault)).catch((error: AuthError) => [
         error.reason,
@@ -182,12 +179,9 @@ describe('an unknown key id', () => {
   });
 
   it('of a withdrawn key is refused also while no fetch is allowed', async () => {
-    const { find, respond } = await sourceWith(A, B);
-    for (const id of ['x', 'y']) {
-      const refused = find(id);
-      await respond(B);
-      expect(await refused).toBe('unknown_key');
-    }
+    const through = await sourceWith(A, B);
+    const { find } = through;
+    await expectUnknown(through, ['x', 'y'], [B]);
     expect(await find('z')).toBe('too_many_unknown_keys');
     expect(await find('a')).toBe('unknown_key');
   });

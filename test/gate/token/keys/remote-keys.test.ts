@@ -1,6 +1,6 @@
 import { AuthError } from '../../../../src/gate';
 import { NoUsableKey } from '../../../../src/gate/token/keys/fetch-keys';
-import { A, B, header, noFault, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
+import { A, B, expectUnknown, header, noFault, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
 import type { RemoteSource } from './remote-source';
 
 describe('an unknown key id', () => {
@@ -73,12 +73,9 @@ describe('an unknown key id', () => {
   });
 
   it('stays unknown while another one is asked for, so that two of them do not spend the fetches of a third', async () => {
-    const { find, fetches, respond } = await sourceWith(A);
-    for (const id of ['x', 'y']) {
-      const refused = find(id);
-      await respond(A);
-      expect(await refused).toBe('unknown_key');
-    }
+    const through = await sourceWith(A);
+    const { find, fetches } = through;
+    await expectUnknown(through);
     for (const id of ['x', 'y', 'x', 'y']) expect(await find(id)).toBe('unknown_key');
     expect(fetches).toHaveLength(3);
   });
@@ -109,12 +106,9 @@ describe('a token with an unknown key id that is refused whatever its key is', (
   });
 
   it('is refused for that also while the id is remembered, while no fetch is allowed, and while the keys are old', async () => {
-    const { find, fetches, time, respond, fail } = await sourceWith(A);
-    for (const id of ['x', 'y']) {
-      const refused = find(id);
-      await respond(A);
-      expect(await refused).toBe('unknown_key');
-    }
+    const through = await sourceWith(A);
+    const { find, fetches, time, fail } = through;
+    await expectUnknown(through);
     expect([await find('x', expired), await find('z', expired)]).toEqual(['expired', 'expired']);
     await time.advance(REFRESH_MS);
     await fail();

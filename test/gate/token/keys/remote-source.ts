@@ -97,3 +97,12 @@ export async function sourceWith(...published: readonly VerificationKey[]): Prom
   await through.respond(...published);
   return through;
 }
+
+/** Asks for ids that the issuer does not have: each takes a fetch of its own. */
+export async function expectUnknown({ find, respond }: RemoteSource, ids = ['x', 'y'], published = [A]): Promise<void> {
+  for (const id of ids) {
+    const refused = find(id);
+    await respond(...published);
+    expect(await refused).toBe('unknown_key');
+  }
+}
