@@ -33,11 +33,12 @@ describe('options', () => {
       const remote = await startTestIssuer();
       const server = await listen(createServer(assemble(sampleParts(tillgate(remote as never)))));
       const { port } = server.address() as AddressInfo;
-      const cases = contractCases({ url: `http://127.0.0.1:${port}/api/`, openapi, issuer: remote, depth: 'quick' });
+      const url = `http://127.0.0.1:${port}/api/`;
+      const cases = contractCases({ url, openapi, issuer: remote, depth: 'quick', ignore: ['/api/orders/*'] });
 
       expect(await failuresOf(cases)).toEqual([]);
       expect(cases.report()).toMatchObject({ notTested: [] });
-      expect(cases.report().tested).toHaveLength(5);
+      expect(cases.report().tested).toHaveLength(3);
       expect(cases.report().public).toEqual(['GET /api/health']);
       expect(cases.map(({ name }) => name).filter((name) => name.startsWith('The app'))).toEqual([]);
 
