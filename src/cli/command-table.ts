@@ -1,25 +1,16 @@
-/* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
+/* eslint-disable @typescript-eslint/no-require-imports, @typescript-eslint/consistent-type-imports -- each command loads its module when it runs: help stays fast */
 import type { CommandEntry } from './command';
-import type * as bridgeCommand from './commands/bridge';
-import type * as checkCommand from './commands/check';
-import type * as clientsCommand from './commands/clients';
-import type * as contractCommand from './commands/contract';
-import type * as devCommand from './commands/dev';
-import type * as explainCommand from './commands/explain';
-import type * as initCommand from './commands/init';
-import type * as reportCommand from './commands/report';
-import type * as tokenCommand from './commands/token';
 
 const load = {
-  bridge: () => require('./commands/bridge') as typeof bridgeCommand,
-  check: () => require('./commands/check') as typeof checkCommand,
-  clients: () => require('./commands/clients') as typeof clientsCommand,
-  contract: () => require('./commands/contract') as typeof contractCommand,
-  dev: () => require('./commands/dev') as typeof devCommand,
-  explain: () => require('./commands/explain') as typeof explainCommand,
-  init: () => require('./commands/init') as typeof initCommand,
-  report: () => require('./commands/report') as typeof reportCommand,
-  token: () => require('./commands/token') as typeof tokenCommand,
+  bridge: () => require('./commands/bridge') as typeof import('./commands/bridge'),
+  check: () => require('./commands/check') as typeof import('./commands/check'),
+  clients: () => require('./commands/clients') as typeof import('./commands/clients'),
+  contract: () => require('./commands/contract') as typeof import('./commands/contract'),
+  dev: () => require('./commands/dev') as typeof import('./commands/dev'),
+  explain: () => require('./commands/explain') as typeof import('./commands/explain'),
+  init: () => require('./commands/init') as typeof import('./commands/init'),
+  report: () => require('./commands/report') as typeof import('./commands/report'),
+  token: () => require('./commands/token') as typeof import('./commands/token'),
 };
 
 const LOG = [

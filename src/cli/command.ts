@@ -61,7 +61,6 @@ export interface CommandOptions {
   readonly port?: string;
   readonly authPort?: string;
   readonly javascript?: true;
-  readonly verbose?: true;
   readonly header?: readonly string[];
   readonly issuerPort?: string;
   readonly owner?: string;
@@ -102,6 +101,16 @@ export class CliError extends Error {
     super(message);
     this.exitCode = exitCode;
   }
+}
+
+/** The headers of `-H`, as curl has them, by lower-case names. The message does not quote a value, which may be a secret. */
+export function readHeaders(lines: readonly string[] = []): Readonly<Record<string, string>> {
+  const pairs = lines.map((line) => {
+    const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+): *([\x20-\x7e]*)$/.exec(line) ?? [];
+    if (name === '') throw new CliError('--header: expected "Name: value", with printable ASCII', EXIT.usage);
+    return [name.toLowerCase(), value];
+  });
+  return Object.fromEntries(pairs) as Record<string, string>;
 }
 
 /** Whether a stream gets colors: https://no-color.org, https://force-color.org. */

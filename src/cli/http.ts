@@ -1,4 +1,5 @@
 import type { ClientResource, ClientWithSecret } from './auth-server/index';
+import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { attempt, discoverEndpoint, isSecureUrl, readBody } from 'tillgate/internal';
 import { CliError } from './command';
@@ -204,32 +205,19 @@ type ClientResponse = ClientWithSecret & {
  */
 export async function callClients(
   io: CliIo,
-  settings: Settings,
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   path: readonly string[],
   body?: object,
 ): Promise<ClientResponse> {
+  const settings = readSettings(io.env);
+  const url = [tokenServerUrl(settings), 'clients', ...path.map(encodeURIComponent)].join('/');
   const json = body && JSON.stringify(body);
-  const response = await send(io, settings, clientsUrl(settings, path), { method, token: settings.adminToken, json });
+  const response = await send(io, settings, url, { method, token: settings.adminToken, json });
   if (response.status >= 300) {
     const { client_id: clientId = path[0] ?? '' } = Object(body) as { readonly client_id?: string };
     throw new CliError(explainClientRefusal(io, response, clientId));
   }
   return response.body as ClientResponse;
-}
-
-/** Whether the token server knows a client; `undefined` where that cannot be found out. */
-export async function hasClient(io: CliIo, settings: Settings, clientId: string): Promise<boolean | undefined> {
-  try {
-    const { status } = await send(io, settings, clientsUrl(settings, [clientId]), { token: settings.adminToken });
-    return status === 404 ? false : status === 200 || undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function clientsUrl(settings: Settings, path: readonly string[]): string {
-  return [tokenServerUrl(settings), 'clients', ...path.map(encodeURIComponent)].join('/');
 }
 
 /** `{auth_url}`, or the embedded token server. */

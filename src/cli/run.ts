@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { attempt, loggableUrl } from 'tillgate/internal';
+import { attempt } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
 import type { Environment } from 'tillgate/env';
 import { CliError, EXIT, paint, write } from './command';
@@ -51,16 +51,13 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     for (const below of commands) add(command, below);
     if (!work) return;
     command.option('--json', 'print one JSON document');
-    command.option('-v, --verbose', 'write each request, its status and its time to stderr');
     for (const [flags, text, isRepeatable] of declared) {
       if (isRepeatable) command.option(flags, text, (one: string, before: string[] = []) => [...before, one]);
       else command.option(flags, text);
     }
     command.action(async () => {
       const options = command.opts<CommandOptions>();
-      const env = environmentOf(io, options);
-      const own = { ...io, env };
-      const context = { io: options.verbose ? tracing(own) : own, json };
+      const context = { io: { ...io, env: environmentOf(io, options) }, json };
       finish((await work(context, options, ...command.args)) ?? EXIT.ok);
     });
   }
@@ -87,28 +84,6 @@ export function environmentOf(
 function textOf(bytes: Buffer): string {
   const mark = bytes.subarray(0, 2).toString('hex');
   return new TextDecoder(mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8').decode(bytes);
-}
-
-/** Writes each request, without query, headers and body: these may hold secrets. */
-function tracing(io: CliIo): CliIo {
-  const { fetch: send, stderr } = io;
-  return {
-    ...io,
-    async fetch(input, init) {
-      const { method, url } = input instanceof Request ? input : { method: init?.method ?? 'GET', url: String(input) };
-      const request = `${method} ${loggableUrl(url)}`;
-      const start = performance.now();
-      const took = (): string => `${Math.round(performance.now() - start)} ms`;
-      try {
-        const response = await send(input, init);
-        write(stderr, `${request}: ${response.status}, ${took()}`);
-        return response;
-      } catch (error) {
-        write(stderr, `${request}: no response, ${took()}`);
-        throw error;
-      }
-    },
-  };
 }
 
 /** Begins every error. */

@@ -3,7 +3,7 @@ import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { httpGenerations } from 'tillgate/generations';
 import type { GenerationSource, HttpGenerationsOptions } from 'tillgate/generations';
-import { generationsFromUrl, isSecureUrl } from 'tillgate/internal';
+import { generationsFromUrl } from 'tillgate/internal';
 import { CliError, EXIT, print } from './command';
 import type { CliIo, CommandContext } from './command';
 import { apiSettings } from './settings';
@@ -50,28 +50,17 @@ function markedLog(clientId: string): string {
   );
 }
 
-/** Opens the source of `--generations`, else of the settings; the caller closes it. */
+/** Opens the source of `--generations`, which replaces TILLGATE_GENERATIONS; the caller closes it. */
 export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
-  if (given !== undefined) {
-    requireTls(given, env);
-    return made(() => generationsFromUrl(given, { fetch, load, allowHttp: true }));
-  }
-  const settings = apiSettings(readSettings(env));
+  const read =
+    given === undefined ? readSettings(env) : made(() => readSettings({ ...env, TILLGATE_GENERATIONS: given }));
+  const settings = apiSettings(read);
   const { generationSource: url, allowHttp } = settings;
   if (url === undefined) {
     const example = 'redis://..., postgres://... or http(s)://...';
     throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
   }
   return authorizedGenerations(settings, { fetch }) ?? made(() => generationsFromUrl(url, { fetch, load, allowHttp }));
-}
-
-/** The rule of TILLGATE_GENERATIONS: in plain text, floors can be forged on the way. */
-function requireTls(url: string, env: CliIo['env']): void {
-  if (!/^http:/i.test(url) || isSecureUrl(url) || readSettings(env).allowHttp) return;
-  throw new CliError(
-    '--generations: http: is for loopback only; use https:, or set TILLGATE_ALLOW_HTTP=on',
-    EXIT.usage,
-  );
 }
 
 /** What `make` returns; its errors are about options of the command. */

@@ -2,7 +2,6 @@ import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import { authenticateOptions } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
-import type { GenerationSource } from 'tillgate/generations';
 import { ConfigurationError } from 'tillgate';
 import type { Logger } from 'tillgate';
 import { adviceOn } from './commands/explain';
@@ -16,8 +15,6 @@ import { apiSettings, embeddedAddress } from './settings';
 /** The embedded token server, listening. */
 interface RunningTokenServer {
   readonly auth: AuthServer;
-  /** The log of the token server. */
-  readonly generations: GenerationSource;
   /** URL of the console; none with an admin token, which a page cannot send. */
   readonly consoleUrl: string | undefined;
   close(): Promise<void>;
@@ -64,12 +61,10 @@ export async function startTokenServer(
       adminToken,
       maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
     });
-    const { generations } = auth;
     const devConsole = adminToken === undefined ? openConsole(settings, auth, logger, scopes, api) : undefined;
     const close = await listen(devConsole?.serve(auth.handler) ?? auth.handler, { host, port, url });
     return {
       auth,
-      generations,
       consoleUrl: devConsole && `${url}/console`,
       async close() {
         // What the token server holds ends only with it.

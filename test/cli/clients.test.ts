@@ -257,12 +257,12 @@ describe('token', () => {
     });
   });
 
-  it('does not advise to rotate a client that does not exist', async () => {
+  it('says how to register a client, and how to make a new secret', async () => {
     const { exitCode, stderr } = await scene().run('token', 'unknown');
     expect({ exitCode, stderr }).toEqual({
       exitCode: 2,
       stderr:
-        'tillgate: the secret of unknown is not known here; no client has this id; register it: tillgate clients add unknown --scope ...\n',
+        'tillgate: the secret of unknown is not known here: give --secret or --secret-file; tillgate clients add registers a client, tillgate clients rotate unknown makes a new secret\n',
     });
   });
 
@@ -275,7 +275,7 @@ describe('token', () => {
 
     expect(exitCode).toBe(2);
     expect(stderr).toBe(
-      'tillgate: the secret of till-2 is not known here; give --secret or --secret-file, or make a new one: tillgate clients rotate till-2\n',
+      'tillgate: the secret of till-2 is not known here: give --secret or --secret-file; tillgate clients add registers a client, tillgate clients rotate till-2 makes a new secret\n',
     );
     expect(elsewhere.sent).toEqual([]);
   });

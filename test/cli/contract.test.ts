@@ -142,7 +142,7 @@ describe('tillgate contract', () => {
       'http://127.0.0.1:1/: connect ECONNREFUSED',
     ],
     ['no number of seconds', ['--url', 'http://a', '--wait', 'long'], '--wait: got "long", expected seconds'],
-    ['a header without a value', ['--url', 'http://a', '--header', 'X'], '--header: got "X", expected "Name: value"'],
+    ['a header without a value', ['--url', 'http://a', '--header', 'X'], '--header: expected "Name: value"'],
     ['no configuration', ['--url', 'http://a', '--config', '/nowhere.yaml'], '- /nowhere.yaml: cannot be read'],
   ])('exits with 2 for %s', async (_what, argv, message) => {
     const { exitCode, stderr } = await contract(...argv);

@@ -51,11 +51,7 @@ describe('revoke --generations', () => {
   it.each([
     ['an http source', 'http://127.0.0.1:4000', 'this source can only be read'],
     ['an unknown scheme', 'mqtt://till:hunter2@127.0.0.1', 'mqtt'],
-    [
-      'plain http: to another host',
-      'http://login.test/generations',
-      '--generations: http: is for loopback only; use https:, or set TILLGATE_ALLOW_HTTP=on',
-    ],
+    ['plain http: to another host', 'http://login.test/generations', 'TILLGATE_GENERATIONS: '],
   ])('exits with 2 for %s', async (_what, url, message) => {
     const through = cliScene();
     const outcome = await through.run('revoke', 'till-2', '--generations', url);

@@ -19,7 +19,7 @@ interface Room {
 const ROOMS: Readonly<Record<string, Room>> = {
   gate: { name: 'tillgate', imports: [], maxLines: 13_030, maxSeam: 35 },
   testing: { name: '@tillgate/testing', imports: ['gate'], maxLines: 6_145, maxSeam: 6 },
-  cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxLines: 5_640, maxSeam: 0 },
+  cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxLines: 5_467, maxSeam: 0 },
   app: { name: '@tillgate/app', imports: ['gate'], maxLines: 1_700, maxSeam: 0 },
 };
 
@@ -37,8 +37,12 @@ const GATE_LAYERS: Readonly<Record<string, readonly string[]>> = {
   'internal.ts': ['core', 'token', 'env', 'generation', 'gate', 'express'],
 };
 
-/** Parts of the command that know nothing of the rest of it. */
-const CLI_PARTS = ['auth-server', 'console', 'bridge'];
+/** Parts of the command that know nothing of the rest of it, and the parts that they know. The console shows clients. */
+const CLI_PARTS: Readonly<Record<string, readonly string[]>> = {
+  'auth-server': [],
+  console: ['auth-server'],
+  bridge: [],
+};
 
 /** Packages that only these folders may import. */
 const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
@@ -156,9 +160,10 @@ describe('the house', () => {
   });
 
   it('has parts of the command that do not know the command', () => {
-    const wrong = internal.filter(
-      ({ from, to }) => roomOf(from) === 'cli' && CLI_PARTS.includes(layerOf(from)) && layerOf(from) !== layerOf(to),
-    );
+    const wrong = internal.filter(({ from, to }) => {
+      const known = roomOf(from) === 'cli' ? CLI_PARTS[layerOf(from)] : undefined;
+      return known !== undefined && ![layerOf(from), ...known].includes(layerOf(to));
+    });
     expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import type { JsonWebKey } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type jwt from 'jsonwebtoken';
-import { isObject } from 'tillgate/internal';
+import { attempt, isObject } from 'tillgate/internal';
 import { describeDiskError, prepareDataDirectory, writeDurably } from './data-directory';
 import { RequestError } from './errors';
 import type { AuthServerSettings } from './options';
@@ -168,18 +168,10 @@ function serializeState({ keys, clients }: State): string {
 
 /** Reads the text of a file; throws an Error that says what is wrong but never quotes the text: it holds the private key. */
 function parseState(text: string): State {
-  const document = parseJson(text);
-  if (!isObject(document)) throw new Error('it does not hold a JSON object');
+  const document = attempt(() => JSON.parse(text) as unknown);
+  if (!isObject(document)) throw new Error('it is not a JSON object');
   if (document['format'] !== FORMAT)
     throw new Error(`its "format" is not ${FORMAT}: another version has written it, use that one (UPGRADE.md)`);
   const { keys, clients } = document as unknown as { keys: State['keys']; clients: ClientRow[] };
   return { keys, clients: new Map(clients.map((row) => [row.clientId, row])) };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error('it is not valid JSON');
-  }
 }

@@ -22,8 +22,7 @@ import { EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';
-import { wordAdvice } from '../advice';
-import { adviceFor, failedCheck, tokenIn, withGate } from './explain';
+import { adviceFor, failedCheck, tokenIn, withGate, wordAdvice } from './explain';
 
 /** One line of the report. */
 interface Finding {

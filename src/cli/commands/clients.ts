@@ -8,7 +8,7 @@ import { publish } from '../sources';
 
 /** `tillgate clients list` */
 export async function list(context: CommandContext): Promise<void> {
-  const { clients } = await callClients(context.io, readSettings(context.io.env), 'GET', []);
+  const { clients } = await callClients(context.io, 'GET', []);
   const rows = clients.map(({ client_id, description, scope, disabled }) => [
     client_id,
     disabled ? 'disabled' : 'active',
@@ -25,7 +25,7 @@ export async function add(context: CommandContext, options: CommandOptions, clie
     throw new CliError('give --scope "orders:read orders:write": the scopes that the client may ask for', EXIT.usage);
   }
   const registration = { client_id: clientId, description, scope };
-  const client = await callClients(context.io, readSettings(context.io.env), 'POST', [], registration);
+  const client = await callClients(context.io, 'POST', [], registration);
   const text = `registered ${escapeUnsafe(client.client_id)}\nsecret, shown only now: ${client.client_secret}`;
   print(context, client, text + warningOf(client));
   await keep(context, client.client_id, client);
@@ -33,8 +33,7 @@ export async function add(context: CommandContext, options: CommandOptions, clie
 
 /** `tillgate clients describe <client> <text>` */
 export async function describe(context: CommandContext, clientId: string, description: string): Promise<void> {
-  const settings = readSettings(context.io.env);
-  const client = await callClients(context.io, settings, 'PATCH', [clientId], { description });
+  const client = await callClients(context.io, 'PATCH', [clientId], { description });
   const outcome = client.token
     ? `described ${clientId}: its earlier tokens are discarded; the new one:\n${client.token.access_token}`
     : `${clientId} has that Description already: its tokens stay`;
@@ -50,8 +49,7 @@ export async function scopes(
   if (added === undefined && removed === undefined) {
     throw new CliError('give --add "orders:write", --remove "orders:write", or both', EXIT.usage);
   }
-  const settings = readSettings(context.io.env);
-  const before = (await callClients(context.io, settings, 'GET', [clientId])).scope.split(' ');
+  const before = (await callClients(context.io, 'GET', [clientId])).scope.split(' ');
   const taken = namesIn(removed);
   const missing = taken.find((scope) => !before.includes(scope));
   if (missing !== undefined) throw new CliError(`${clientId} does not have ${missing}: it has ${before.join(' ')}`);
@@ -59,7 +57,7 @@ export async function scopes(
   if (scope === '') {
     throw new CliError(`${clientId} would have no scope left: clients remove ${clientId} deletes it`, EXIT.usage);
   }
-  const client = await callClients(context.io, settings, 'PATCH', [clientId], { scope });
+  const client = await callClients(context.io, 'PATCH', [clientId], { scope });
   const outcome = taken.length > 0 ? '\nits earlier tokens are discarded' : '';
   print(context, client, `${clientId} has ${client.scope}${outcome}${warningOf(client)}`);
 }
@@ -70,21 +68,20 @@ function namesIn(scopes = ''): readonly string[] {
 
 /** `tillgate clients rotate <client>` */
 export async function rotate(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
-  const settings = readSettings(context.io.env);
-  const rotated = await callClients(context.io, settings, 'POST', [clientId, 'secrets'], {
+  const rotated = await callClients(context.io, 'POST', [clientId, 'secrets'], {
     ...(options.keepTokens && { keep_tokens: true }),
     ...(options.revokePrevious && { revoke_previous: true }),
   });
   const text = `new secret of ${clientId}, shown only now: ${rotated.client_secret}`;
   print(context, rotated, text + warningOf(rotated));
-  const { scope } = await callClients(context.io, settings, 'GET', [clientId]);
+  const { scope } = await callClients(context.io, 'GET', [clientId]);
   await keep(context, clientId, { client_secret: rotated.client_secret, scope });
 }
 
 /** `tillgate clients remove <client>` */
 export async function remove(context: CommandContext, clientId: string): Promise<void> {
   const settings = readSettings(context.io.env);
-  await callClients(context.io, settings, 'DELETE', [clientId]);
+  await callClients(context.io, 'DELETE', [clientId]);
   await keepCredential(settings, clientId, undefined);
   print(context, { client_id: clientId, removed: true }, `removed ${clientId}: its tokens are discarded`);
 }
@@ -92,7 +89,7 @@ export async function remove(context: CommandContext, clientId: string): Promise
 /** `tillgate revoke <client>` */
 export async function revoke(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   if (options.generations !== undefined) return publish(context, options.generations, clientId);
-  const changed = await callClients(context.io, readSettings(context.io.env), 'POST', [clientId, 'revoke']);
+  const changed = await callClients(context.io, 'POST', [clientId, 'revoke']);
   print(context, changed, `revoked: every token of ${clientId} issued so far is discarded${warningOf(changed)}`);
 }
 

@@ -1,35 +1,54 @@
 import { AssertionError } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { attempt, didYouMean, isObject } from 'tillgate/internal';
+import { attempt, didYouMean, escapeUnsafe, isObject } from 'tillgate/internal';
 import { contractCases, startTestIssuer } from '@tillgate/testing';
-import type { CaseClass, ContractCases, ContractCasesOptions, HttpTestIssuer } from '@tillgate/testing';
+import type { CaseClass, ContractCases, ContractCasesOptions, ContractReport, HttpTestIssuer } from '@tillgate/testing';
 import { CASE_CLASSES, parseYaml } from '@tillgate/testing/internal';
 import type { CaseFailure } from '@tillgate/testing/internal';
-import { CliError, EXIT, print, write } from '../command';
+import { CliError, EXIT, print, readHeaders, write } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
-import { asText } from './contract-report';
-import type { Failure, Result } from './contract-report';
+
+/** One case that has failed. */
+interface Failure {
+  /** Of its case. */
+  readonly name: string;
+  /** The attack that passed, where the case tried others of its class. */
+  readonly attack?: string;
+  readonly class: CaseClass;
+  readonly operation: string | undefined;
+  readonly differences: readonly string[];
+  readonly request?: string;
+  readonly response?: string;
+  /** A command line that sends the request again. */
+  readonly curl?: string;
+  /** Line of the document that has the operation. */
+  readonly line?: number;
+  /** Whether the baseline has it. */
+  readonly isKnown: boolean;
+}
+
+/** What a run has found. */
+interface Result {
+  readonly url: string;
+  readonly openapi: string;
+  readonly cases: readonly { readonly name: string; readonly class: string | undefined }[];
+  readonly failures: readonly Failure[];
+  /** What was tested, and what is worth a look. */
+  readonly report: Omit<ContractReport, 'toString'>;
+}
 
 const BODY_LENGTH = 200;
 const CONFIG_FILE = 'tillgate.contract.yaml';
 const WAIT_SECONDS = 30;
 const UP_PAUSE_MS = 200;
-const PROGRESS_MS = 10_000;
 const KEY_TRIES = 30;
 const KEY_PAUSE_MS = 500;
 
 /** `tillgate contract`: the contract cases against a server that runs. */
 export async function contract(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
-  const {
-    openapi = 'openapi.yaml',
-    issuerPort = '4000',
-    audience,
-
-    baseline,
-    ...settings
-  } = readSettings(options);
+  const { openapi = 'openapi.yaml', issuerPort = '4000', audience, baseline, ...settings } = readSettings(options);
   const url = attempt(() => new URL(settings.url ?? ''));
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new CliError('--url: expected the URL of the server, for example --url http://127.0.0.1:3000', EXIT.usage);
@@ -67,7 +86,7 @@ function showProgress(stderr: CommandContext['io']['stderr'], text: string): voi
   if (stderr.isTTY) stderr.write(`\r\x1b[K${text}`);
 }
 
-/** Runs the cases one after the other, and says now and then how far it is. */
+/** Runs the cases one after the other. */
 async function runAll(
   cases: ContractCases,
   run: {
@@ -80,10 +99,8 @@ async function runAll(
 ): Promise<readonly Failure[]> {
   const lines = attempt(() => readFileSync(run.openapi, 'utf8').split('\n')) ?? [];
   const failures: Failure[] = [];
-  let toldMs = performance.now();
   for (const [index, one] of cases.entries()) {
-    const progress = `${index + 1} of ${cases.length} cases, ${failures.length} red`;
-    showProgress(run.io.stderr, progress);
+    showProgress(run.io.stderr, `${index + 1} of ${cases.length} cases, ${failures.length} red`);
     let failure = await runCase(one, lines, run.known, run.url);
     // A server that started before this issuer tries again to get its keys.
     for (let tries = 0; one.class === undefined && isOfKeys(failure) && tries < KEY_TRIES; tries++) {
@@ -92,9 +109,6 @@ async function runAll(
     }
     if (failure && one.class === undefined) throw new CliError(explainDistrust(failure, run.issuer), EXIT.usage);
     if (failure) failures.push(failure);
-    if (run.io.stderr.isTTY || performance.now() - toldMs < PROGRESS_MS) continue;
-    toldMs = performance.now();
-    write(run.io.stderr, progress);
   }
   return failures;
 }
@@ -153,7 +167,7 @@ function readSettings(options: CommandOptions): Settings {
     ...{ url, openapi, issuerPort, audience, baseline, depth },
     ...{ strict: options.strict, hides: options.hides, allowUntested: options.allowUntested, ignore: options.ignore },
     generations: options.generations === undefined ? undefined : true,
-    headers: header && { ...fromFile.headers, ...Object.fromEntries(header.map(readHeader)) },
+    headers: header && { ...fromFile.headers, ...readHeaders(header) },
     classes: options.class?.split(',').map(readClass),
     ...ownersOf(options.owner),
   };
@@ -172,12 +186,6 @@ function readConfig(file: string): object {
     `--config: ${file} must be an object of options: url, openapi, requests, headers, ...`,
     EXIT.usage,
   );
-}
-
-function readHeader(given: string): readonly [name: string, value: string] {
-  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/.exec(given) ?? [];
-  if (name !== undefined && value !== undefined) return [name.toLowerCase(), value];
-  throw new CliError(`--header: got "${given}", expected "Name: value"`, EXIT.usage);
 }
 
 function ownersOf(given: string | undefined): { readonly owners?: readonly [string, string] } {
@@ -271,4 +279,67 @@ function lineOf(lines: readonly string[], operation: string): number | undefined
   if (at < 0) return undefined;
   const below = lines.findIndex((line, index) => index > at && line.trim().startsWith(`${method.toLowerCase()}:`));
   return (below < 0 ? at : below) + 1;
+}
+
+/** The case that an operation fails which is open to anybody. */
+const OPEN = ' refuses a request without a token';
+
+/** Failures of one class with the same differences have one cause, and so have all of operations that are open. */
+function byCause(failures: readonly Failure[]): readonly (readonly [Failure, ...Failure[]])[] {
+  const groups = new Map<string, [Failure, ...Failure[]]>();
+  const open = new Set(failures.filter(({ name }) => name.endsWith(OPEN)).map(({ operation }) => operation));
+  for (const failure of failures) {
+    const { differences, operation = '', name } = failure;
+    const [path = ''] = operation.split(' ').slice(1);
+    const sentence = name.slice(operation.length).replace(/ with(?:out)? .*$/, '');
+    const cause = `${failure.class} ${sentence} ${differences[0]?.replaceAll(path, '').replace(/"[^"]*"|\d+ more|got \d+/g, '') ?? ''}`;
+    const key = open.has(operation) && /^(token|scope)$/.test(failure.class) ? OPEN : cause;
+    const group = groups.get(key);
+    if (group) group.push(failure);
+    else groups.set(key, [failure]);
+  }
+  return [...groups.values()];
+}
+
+/** More operations that were not tested are counted only. */
+const LISTED = 20;
+
+/** The three numbers: what a green run is worth. */
+function accountOf({ tested, public: open, notTested }: Result['report']): string {
+  return `${tested.length} operations tested, ${open.length} public by the document, ${notTested.length} not tested`;
+}
+
+/** The result for people. */
+function asText({ cases, failures, openapi, report }: Result): string {
+  const { documentation, security, refusals, notTested, limited } = report;
+  const fresh = failures.filter(({ isKnown }) => !isKnown);
+  const blocks = byCause(fresh).map(([first, ...others]) => {
+    const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
+    // A response is one line, whatever the server sends: it must not look like another result.
+    return [
+      `red ${first.class}: ${first.attack ?? first.name}`,
+      ...first.differences.map((one) => escapeUnsafe(one.trim())),
+      ...(first.line === undefined ? [] : [`${openapi}:${first.line}`]),
+      ...(first.request === undefined
+        ? []
+        : [`> ${first.request}`, `< ${escapeUnsafe(first.response ?? '')}`, first.curl ?? '']),
+      ...(others.length === 0 ? [] : [`and ${others.length} more: ${operations.slice(0, 5).join(', ')}`]),
+    ].join('\n  ');
+  });
+  const known = failures.length - fresh.length;
+  const listed =
+    documentation.length === 0 ? [] : [`${documentation.length} operations respond otherwise than documented`];
+  const sum = [
+    `${cases.length} cases, ${fresh.length} red of ${blocks.length} causes`,
+    ...(known > 0 ? [`${known} known by the baseline`] : []),
+    ...listed,
+  ].join(', ');
+  const notes = [
+    ...[...security, ...refusals].map((one) => `notice: ${one}`),
+    ...limited.map((name) => `notice: ${name} was attacked less: the rate limit leaves too few requests`),
+    ...notTested.slice(0, LISTED).map((one) => `not tested: ${one}`),
+    ...(notTested.length > LISTED ? [`not tested: ${notTested.length - LISTED} more`] : []),
+  ];
+  const noted = notes.length === 0 ? [] : [notes.join('\n')];
+  return [...blocks, ...noted, `${sum}\n${accountOf(report)}`].join('\n\n');
 }

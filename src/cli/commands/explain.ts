@@ -11,7 +11,6 @@ import {
 } from 'tillgate/internal';
 import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Reason } from 'tillgate';
-import { wordAdvice } from '../advice';
 import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
@@ -115,4 +114,40 @@ export function adviceOn(reason: Reason, token: string, settings: Settings): str
   const text = advice ? wordAdvice(advice) : REASONS[reason].operator;
   const isDefault = reason === 'wrong_audience' && settings.audience === settings.baseUrl;
   return isDefault ? `${text}; ${settings.audience} is the default, the value of TILLGATE_BASE_URL` : text;
+}
+
+type Advice = NonNullable<ReturnType<typeof configurationAdvice>>;
+
+/** Advice in one sentence, with the variable that sets its option. */
+export function wordAdvice({ why, option, value, otherwise }: Advice): string {
+  const ways = [...(option ? [`set ${assignment(option, value)}`] : []), ...(otherwise ? [otherwise] : [])];
+  return ways.length === 0 ? why : `${why}: ${ways.join(', or ')}`;
+}
+
+const VARIABLES = {
+  issuer: 'TILLGATE_ISSUER',
+  audience: 'TILLGATE_AUDIENCE',
+  preset: 'TILLGATE_PRESET',
+  generationClaim: 'TILLGATE_GENERATION_CLAIM',
+  maxTokenAgeSeconds: 'TILLGATE_MAX_TOKEN_AGE_SECONDS',
+  'scopes.from': 'TILLGATE_SCOPE_CLAIMS',
+  'scopes.map': 'TILLGATE_SCOPE_MAP',
+} as const;
+
+function assignment(option: NonNullable<Advice['option']>, value: unknown): string {
+  if (option === 'opaque') return 'TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET';
+  return `${VARIABLES[option]}=${textOf(value)}`;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const names = Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined;
+  if (names) return names.join(',');
+  const json = JSON.stringify(value);
+  return typeof value === 'object' ? shellQuoted(json) : json;
+}
+
+/** Pasted into a shell, names of the token must stay text. */
+function shellQuoted(text: string): string {
+  return `'${text.replace(/'/g, `'\\''`)}'`;
 }

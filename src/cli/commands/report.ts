@@ -64,27 +64,16 @@ function readObjects(text: string): readonly Readonly<Record<string, unknown>>[]
 }
 
 /** Anything can be in a log: only a line with all that a trial logs counts. */
-function readLine({
-  reason,
-  status,
-  responded,
-  count = 1,
-  clientId,
-  path,
-  advice,
-}: Readonly<Record<string, unknown>>): readonly Line[] {
-  const isLine = isText(reason) && isText(path) && isNumber(status) && isNumber(responded) && isNumber(count);
-  if (!isLine || !Number.isSafeInteger(count) || count < 0) return [];
+function readLine(fields: Readonly<Record<string, unknown>>): readonly Line[] {
+  const { reason, status, responded, count = 1, clientId, path, advice } = fields as Partial<Line>;
+  const isLine = [reason, path].every(isText) && [status, responded, count].every(Number.isSafeInteger) && count >= 0;
+  if (!isLine) return [];
   const others = { ...(isText(clientId) && { clientId }), ...(isText(advice) && { advice }) };
-  return [{ reason, status, responded, count, path, ...others }];
+  return [{ reason, status, responded, count, path, ...others } as Line];
 }
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number';
 }
 
 function sumUp(lines: readonly Line[]): Cause {

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { attempt } from 'tillgate/internal';
-import { CliError, EXIT, print } from '../command';
+import { CliError, EXIT, print, readHeaders } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { givenSecret, keptCredential } from '../credentials';
-import { hasClient, requestToken, send } from '../http';
+import { requestToken, send } from '../http';
 import type { HttpResponse } from '../http';
 import { usesEmbedded } from '../settings';
 
@@ -69,17 +69,6 @@ function checkPath(path: string): string {
   throw new CliError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`, EXIT.usage);
 }
 
-/** `name: value`, as curl has it. The message does not quote a value, which may be a secret. */
-function readHeaders(lines: readonly string[] = []): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    lines.map((line) => {
-      const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+): *([\x20-\x7e]*)$/.exec(line) ?? [];
-      if (name === '') throw new CliError("expected -H 'name: value', with printable ASCII", EXIT.usage);
-      return [name.toLowerCase(), value];
-    }),
-  );
-}
-
 /** `@file` and `@-` name where the body is. */
 async function readData(io: CliIo, data: string | undefined): Promise<string | undefined> {
   if (!data?.startsWith('@')) return data;
@@ -123,18 +112,12 @@ export async function obtainToken(
   const kept = await keptCredential(settings, clientId);
   const secret = (await givenSecret(io, options)) ?? kept?.client_secret;
   const scope = options.scope ?? kept?.scope;
-  if (secret === undefined) throw await unknownSecret(io, settings, clientId);
+  if (secret === undefined) {
+    const clients = `${io.programName} clients`;
+    const advice = `give --secret or --secret-file; ${clients} add registers a client, ${clients} rotate ${clientId} makes a new secret`;
+    throw new CliError(`the secret of ${clientId} is not known here: ${advice}`, EXIT.usage);
+  }
   if (scope === undefined && usesEmbedded(settings))
     throw new CliError(`the scopes of ${clientId} are not known here; give --scope`, EXIT.usage);
   return requestToken(io, settings, { clientId, secret, scope });
-}
-
-/** Asks only the embedded token server whether it knows the client: other servers need not learn its id. */
-async function unknownSecret(io: CliIo, settings: Settings, clientId: string): Promise<CliError> {
-  const exists = usesEmbedded(settings) ? await hasClient(io, settings, clientId) : undefined;
-  const advice =
-    exists === false
-      ? `no client has this id; register it: ${io.programName} clients add ${clientId} --scope ...`
-      : `give --secret or --secret-file, or make a new one: ${io.programName} clients rotate ${clientId}`;
-  return new CliError(`the secret of ${clientId} is not known here; ${advice}`, EXIT.usage);
 }

@@ -1,18 +1,19 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { authenticate, explain } from 'tillgate';
 import type { AuthenticateOptions, Gate } from 'tillgate';
+import type { ClientResource } from '../auth-server/index';
 import { consoleApp, summaryOf } from './app';
 import { RequestLog } from './request-log';
 import type { LoggedRequest, ReportedRequest } from './request-log';
 import { whyOf, whyOfToken } from './why';
-import type { ConsoleClient, Facts } from './why';
+import type { Facts } from './why';
 
 /** Options of {@link createConsole}. */
 export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'advise'> {
   /** `{base_url}`, for links. */
   readonly baseUrl: string;
   /** The clients of the token server. */
-  readonly clients: () => readonly ConsoleClient[];
+  readonly clients: () => readonly ClientResource[];
   /** Scopes that clients may have; `undefined`: any. */
   readonly scopes: readonly string[] | undefined;
   /** Routes of the API with the scopes that they require, as its OpenAPI document has them. */
@@ -65,7 +66,7 @@ export function createConsole(options: ConsoleOptions): Console {
   if (options.production ?? process.env['NODE_ENV'] === 'production') {
     throw new TypeError('createConsole(): the console is for development and refuses NODE_ENV=production');
   }
-  const client = (id: string): ConsoleClient | undefined => clients().find(({ client_id }) => client_id === id);
+  const client = (id: string): ClientResource | undefined => clients().find(({ client_id }) => client_id === id);
   const facts: Facts = { ...options, client };
   const changes = timelines(clients, clock);
   const streams = new Set<ServerResponse>();
@@ -163,10 +164,10 @@ function isEnough(scopes: readonly string[], requires: Route['requires']): boole
 const MAX_ENTRIES = 50;
 
 /** What has become of the client credentials since the console was opened; `update` compares them with those of the last call. */
-function timelines(list: () => readonly ConsoleClient[], clock: () => number) {
+function timelines(list: () => readonly ClientResource[], clock: () => number) {
   /** Newest first; what began each generation, and when (ISO 8601). */
   const entries = new Map<string, { generation: number; at: string; cause: string }[]>();
-  let known: ReadonlyMap<string, ConsoleClient> | undefined;
+  let known: ReadonlyMap<string, ClientResource> | undefined;
 
   function update(): void {
     const clients = new Map(list().map((client) => [client.client_id, client]));
@@ -188,7 +189,7 @@ function timelines(list: () => readonly ConsoleClient[], clock: () => number) {
   return { update, of: (clientId: string) => entries.get(clientId) ?? [] };
 }
 
-function causeOf(before: ConsoleClient, after: ConsoleClient): string {
+function causeOf(before: ClientResource, after: ClientResource): string {
   const scopes = after.scope.split(' ');
   const removed = before.scope.split(' ').filter((scope) => !scopes.includes(scope));
   if (after.description !== before.description) return 'Description changed';

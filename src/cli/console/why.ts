@@ -1,6 +1,7 @@
 import { attempt, checksUntil, parseToken } from 'tillgate/internal';
 import { AuthError, REASONS } from 'tillgate';
 import type { Decision, Explanation, Reason } from 'tillgate';
+import type { ClientResource } from '../auth-server/index';
 
 /** Why a request was decided as it was. Holds claims, never a token. */
 export interface Why {
@@ -16,24 +17,11 @@ export interface Why {
   readonly verified: boolean;
 }
 
-/** A client credential as the token server shows it. */
-export interface ConsoleClient {
-  readonly client_id: string;
-  readonly description: string;
-  /** Separated by spaces. */
-  readonly scope: string;
-  readonly disabled: boolean;
-  readonly generation: number;
-  /** ISO 8601. */
-  readonly created_at: string;
-  readonly secrets: readonly { readonly id: string }[];
-}
-
 /** What an explanation draws on. */
 export interface Facts {
   readonly issuer: string;
   readonly audience: string;
-  readonly client: (clientId: string) => ConsoleClient | undefined;
+  readonly client: (clientId: string) => ClientResource | undefined;
   /** What to change in the configuration, or what the operator does. */
   readonly advise: (reason: Reason, token: string) => string | undefined;
 }
@@ -103,7 +91,7 @@ function refusalOf(refusal: Refusal, raw: string, facts: Facts): Pick<Why, 'got'
 function fixOf(
   { reason, required = [] }: Refusal,
   raw: string,
-  client: ConsoleClient | undefined,
+  client: ClientResource | undefined,
   facts: Facts,
 ): string {
   const { iss, aud } = attempt(() => parseToken(raw).claims) ?? {};
@@ -130,7 +118,7 @@ const OF_ANOTHER_ISSUER: ReadonlySet<Reason> = new Set<Reason>(['wrong_issuer', 
 function comparisonOf(
   { reason, required = [], granted = [] }: Refusal,
   token: ReturnType<typeof parseToken> | undefined,
-  client: ConsoleClient | undefined,
+  client: ClientResource | undefined,
   { issuer, audience }: Facts,
 ): Pick<Why, 'got' | 'expected'> {
   const claim = (name: string): unknown => token?.claims[name];

@@ -161,7 +161,7 @@ describe('a durable file', () => {
       writeFileSync(path, whole);
       truncateSync(path, Math.floor((whole.length * tenths) / 10));
       await expect(startServer({ dataDir })).rejects.toThrow(
-        `the state of the token server in ${path} cannot be used: it is not valid JSON; restore it, or delete it to begin anew`,
+        `the state of the token server in ${path} cannot be used: it is not a JSON object; restore it, or delete it to begin anew`,
       );
       expect(readFileSync(path).equals(whole.subarray(0, Math.floor((whole.length * tenths) / 10)))).toBe(true);
     }
@@ -236,8 +236,8 @@ describe('the state file', () => {
   it.each<[Path, unknown, string]>([
     [['format'], 1, 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)'],
     [['format'], 3, 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)'],
-    [[], [], 'it does not hold a JSON object'],
-    [[], 'text', 'it does not hold a JSON object'],
+    [[], [], 'it is not a JSON object'],
+    [[], 'text', 'it is not a JSON object'],
   ])('%j as %j is refused', async (path, value, message) => {
     const text = await exampleText();
     await expect(read(changed(text, path, value))).rejects.toThrow(new Error(message));

@@ -40,7 +40,7 @@ describe('what is kept on disk', () => {
   });
 
   it.each([
-    ['an empty file', '', 'it is not valid JSON'],
+    ['an empty file', '', 'it is not a JSON object'],
     [
       'another format',
       '{"format":3}',

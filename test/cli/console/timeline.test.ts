@@ -8,7 +8,7 @@ const CHANGED_MS = Date.parse(REGISTERED) + 60_000;
 const NOW_MS = CHANGED_MS + 5;
 const till = {
   ...{ client_id: 'till', description: 'Till', scope: 'orders:read', disabled: false, created_at: REGISTERED },
-  ...{ generation: Date.parse(REGISTERED), secrets: [{ id: 's' }] },
+  ...{ generation: Date.parse(REGISTERED), secrets: [{ id: 's', created_at: REGISTERED }], updated_at: REGISTERED },
 };
 const described = { ...till, description: 'Front door', generation: CHANGED_MS };
 
