@@ -311,7 +311,7 @@ function accountOf({ tested, public: open, notTested }: Result['report']): strin
 
 /** The result for people. */
 function asText({ cases, failures, openapi, report }: Result): string {
-  const { documentation, security, refusals, notTested, limited } = report;
+  const { documentation, refusals, notTested, limited } = report;
   const fresh = failures.filter(({ isKnown }) => !isKnown);
   const blocks = byCause(fresh).map(([first, ...others]) => {
     const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
@@ -335,7 +335,7 @@ function asText({ cases, failures, openapi, report }: Result): string {
     ...listed,
   ].join(', ');
   const notes = [
-    ...[...security, ...refusals].map((one) => `notice: ${one}`),
+    ...refusals.map((one) => `notice: ${one}`),
     ...limited.map((name) => `notice: ${name} was attacked less: the rate limit leaves too few requests`),
     ...notTested.slice(0, LISTED).map((one) => `not tested: ${one}`),
     ...(notTested.length > LISTED ? [`not tested: ${notTested.length - LISTED} more`] : []),
