@@ -100,22 +100,19 @@ function readFiles(env: Environment, problems: string[]): Record<string, string>
   for (const name of SECRETS) {
     const path = env[name + FILE];
     if (path === undefined) continue;
+    const failed = (what: string): void => void problems.push(`${name + FILE}: ${what}`);
     if (env[name] !== undefined) {
-      problems.push(`${name + FILE}: set together with ${name}; remove one of the two`);
+      failed(`set together with ${name}; remove one of the two`);
       continue;
     }
-    let wrong = 'is empty';
     try {
       // Editors and `echo` end a file with a line break, which is not part of the secret.
       const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
-      if (text !== '') {
-        texts[name] = text;
-        continue;
-      }
+      if (text === '') failed(`${describe(path)} is empty, expected a file with the value`);
+      else texts[name] = text;
     } catch (error) {
-      wrong = `cannot be read (${errorLabel(error)})`;
+      failed(`${describe(path)} cannot be read (${errorLabel(error)}), expected a file with the value`);
     }
-    problems.push(`${name + FILE}: ${describe(path)} ${wrong}, expected a file with the value`);
   }
   return texts;
 }

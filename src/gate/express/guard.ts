@@ -7,6 +7,7 @@ import type { Auth } from '../gate/options';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
 import type { ScopeRequirement } from '../gate/scope-requirement';
 import { isTrial, letTryGuard } from './report-only';
+import type { GuardCheck } from './report-only';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
@@ -39,22 +40,17 @@ function scopeGuard(args: readonly unknown[], known?: readonly string[]): Middle
   refuseUncalled("requireScope('orders:read')", args);
   const requirement = readRequirement(args);
   const own = scopesOf(requirement);
-  requireKnown(own, known);
+  const unknown = known && own.find((scope) => !known.includes(scope));
+  if (unknown !== undefined) {
+    const problem = `${JSON.stringify(unknown)} is not one of the defined scopes${didYouMean(unknown, known ?? [])}`;
+    throw new TypeError(`requireScope(): ${problem}`);
+  }
   const guard = makeGuard('requireScope', requirement, ({ scopes }, req) => {
     if (satisfies(scopes, requirement)) return undefined;
     const privateDetail = describeLack(scopes, requirement);
     return new AuthError('insufficient_scope', { privateDetail, requiredScopes: scopesOfRoute(req, guard) ?? own });
   });
   return guard;
-}
-
-/** @throws TypeError when a scope of a route is not one of the defined ones */
-function requireKnown(scopes: readonly string[], known: readonly string[] | undefined): void {
-  const unknown = known && scopes.find((scope) => !known.includes(scope));
-  if (unknown === undefined) return;
-  throw new TypeError(
-    `requireScope(): ${JSON.stringify(unknown)} is not one of the defined scopes${didYouMean(unknown, known ?? [])}`,
-  );
 }
 
 /**
@@ -67,10 +63,9 @@ export function scopesOfRoute(req: GateRequest, guard?: Middleware): readonly st
   const stack = isList(route?.stack) ? (route.stack as readonly { method?: string; handle?: unknown }[]) : [];
   // A layer of `all()` has no method.
   const handlers = stack.flatMap(({ method: own, handle }) => {
-    const isPassed = typeof handle === 'function' && isTrial(handle);
-    return !isPassed && (own === undefined || own === verb) ? [handle] : [];
+    return typeof handle === 'function' && !isTrial(handle) && (own === undefined || own === verb) ? [handle] : [];
   });
-  const requirements = handlers.map((handler) => (typeof handler === 'function' ? requirementOf(handler) : undefined));
+  const requirements = handlers.map(requirementOf);
   const at = guard ? handlers.indexOf(guard) : requirements.findIndex(Boolean);
   if (at < 0) return undefined;
   let first = at;
@@ -249,17 +244,9 @@ interface GuardFailure {
   readonly refusal: AuthError;
 }
 
-type GuardCheck = (
-  auth: Auth,
-  req: GateRequest,
-  gate: RequestState['gate'],
-) => AuthError | undefined | Promise<AuthError | undefined>;
-
 /**
  * Makes a guard. It has to hold for the result of every gate before it; the first of them that it does not hold for
  * refuses. A request without a gate before its guard is never allowed: a mistake of the app, so 500 and a log entry.
- *
- * @param check - returns the refusal, or `undefined` to allow the request
  */
 function makeGuard(name: string, requirement: GuardRequirement, check: GuardCheck): Middleware {
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
@@ -295,7 +282,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
   }
 
   Object.defineProperty(guard, 'name', { value: name });
-  letTryGuard(guard, { name, check });
+  letTryGuard(guard, name, check);
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
 }
 

@@ -23,27 +23,28 @@ interface TriableGate {
   readonly advisor: DecisionRecorder['advisor'];
 }
 
-/** What a guard lets its trial use. */
-interface TriableGuard {
-  readonly name: string;
-  readonly check: (
-    auth: Auth,
-    req: GateRequest,
-    gate: RequestState['gate'],
-  ) => AuthError | undefined | Promise<AuthError | undefined>;
-}
+/**
+ * Checks the caller of a request that a gate has accepted.
+ *
+ * @returns the refusal, or `undefined` to allow the request
+ */
+export type GuardCheck = (
+  auth: Auth,
+  req: GateRequest,
+  gate: RequestState['gate'],
+) => AuthError | undefined | Promise<AuthError | undefined>;
 
-const triableGates = new WeakMap<object, TriableGate>();
-const triableGuards = new WeakMap<object, TriableGuard>();
+/** What makes the trial of a gate or a guard. */
+const trialMakers = new WeakMap<object, () => TrialMiddleware>();
 
 /** Lets `reportOnly()` try a gate out. */
 export function letTryGate(middleware: object, gate: TriableGate): void {
-  triableGates.set(middleware, gate);
+  trialMakers.set(middleware, () => gateOnTrial(gate));
 }
 
 /** Lets `reportOnly()` try a guard out. */
-export function letTryGuard(middleware: object, guard: TriableGuard): void {
-  triableGuards.set(middleware, guard);
+export function letTryGuard(middleware: object, name: string, check: GuardCheck): void {
+  trialMakers.set(middleware, () => guardOnTrial(name, check));
 }
 
 /** The member that marks a trial, also one of another copy of this package. */
@@ -99,16 +100,14 @@ export function reportOnly(middleware: Middleware): Middleware;
 export function reportOnly(...args: readonly unknown[]): Middleware {
   refuseUncalled('reportOnly(gate)', args);
   const [given] = args;
-  const gate = triableGates.get(given as object);
-  const guard = triableGuards.get(given as object);
-  if (!gate && !guard) {
+  const makeTrial = trialMakers.get(given as object);
+  if (!makeTrial) {
     const expected = 'what authenticate() returned, or a guard such as requireScope()';
     throw new TypeError(`reportOnly(): expected ${expected}, got ${describe(given)}`);
   }
-  const trial = gate ? gateOnTrial(gate) : guardOnTrial(guard as TriableGuard);
-  Object.defineProperty(trial, 'name', { value: 'reportOnly' });
-  const closing = gate && { close: (given as { readonly close: () => unknown }).close };
-  return Object.assign(trial as Middleware, { [TRIAL]: true, ...closing });
+  const trial = Object.defineProperty(makeTrial(), 'name', { value: 'reportOnly' });
+  const { close } = given as { readonly close?: () => unknown };
+  return Object.assign(trial as Middleware, { [TRIAL]: true, ...(close && { close }) });
 }
 
 type TrialMiddleware = (req: GateRequest, res: ServerResponse, next: Next) => void;
@@ -151,7 +150,7 @@ function gateOnTrial({ gate, schedule, decide, advisor }: TriableGate): TrialMid
 
 const TOO_LATE = new Error('the trial has not decided in time');
 
-function guardOnTrial({ name, check }: TriableGuard): TrialMiddleware {
+function guardOnTrial(name: string, check: GuardCheck): TrialMiddleware {
   let hasWarned = false;
 
   return (req, res, next) => {
