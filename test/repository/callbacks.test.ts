@@ -48,7 +48,7 @@ const TIMERS: readonly string[] = [
   'gate/verifier.ts',
   'express/unguarded.ts',
   'generation/follower.ts',
-  'token/introspection/introspector.ts',
+  'token/introspection.ts',
   'token/signature.ts',
 ];
 
