@@ -16,7 +16,7 @@ import { decisionOf, startTiming } from './decision';
 import type { Accepted, Timing } from './decision';
 import { scopesOfRoute } from './guard';
 import { decisionRecorder } from './recorder';
-import { differenceCounter, letTryGate } from './report-only';
+import { letTryGate } from './report-only';
 import { addressOf, asNodeRequest, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
@@ -110,8 +110,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   const decide = decisionOf(verifier);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
-  const differences = differenceCounter(settings);
-  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse: respond, hold, differences };
+  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse: respond, hold };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     const timing = startTiming();
@@ -231,7 +230,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
     },
   });
   rememberGate(gate, verifier);
-  letTryGate(gate, { gate: requestGate, schedule: settings.schedule, decide, advisor: recorder.advisor });
+  const differences = letTryGate(gate, { gate: requestGate, settings, decide, advisor: recorder.advisor });
   return gate;
 }
 

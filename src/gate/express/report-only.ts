@@ -8,9 +8,8 @@ import { REASONS } from '../core/reasons';
 import type { Auth } from '../gate/options';
 import type { GateSettings } from '../gate/read-options';
 import type { Accepted, Decide } from './decision';
-import type { DecisionRecorder } from './recorder';
-import { refusalCounter } from './refusal-log';
-import type { RefusalCounter } from './refusal-log';
+import { refusalCounter } from './recorder';
+import type { DecisionRecorder, RefusalCounter } from './recorder';
 import { addressOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection } from './respond';
@@ -18,7 +17,7 @@ import { handleRejection } from './respond';
 /** What a gate lets its trial use. */
 interface TriableGate {
   readonly gate: RequestState['gate'];
-  readonly schedule: GateSettings['schedule'];
+  readonly settings: GateSettings;
   readonly decide: Decide;
   readonly advisor: DecisionRecorder['advisor'];
 }
@@ -37,9 +36,22 @@ export type GuardCheck = (
 /** What makes the trial of a gate or a guard. */
 const trialMakers = new WeakMap<object, () => TrialMiddleware>();
 
-/** Lets `reportOnly()` try a gate out. */
-export function letTryGate(middleware: object, gate: TriableGate): void {
+/** Triples of client, reason and route that are counted one by one. */
+const MAX_DIFFERENCES = 5_000;
+
+/** Counts where the trials of a gate, and of guards after it, decide otherwise than what responds. */
+const differencesOf = new WeakMap<RequestState['gate'], RefusalCounter>();
+
+/**
+ * Lets `reportOnly()` try a gate out, and guards after it.
+ *
+ * @returns the counter of the differences, to be closed with the gate
+ */
+export function letTryGate(middleware: object, gate: TriableGate): RefusalCounter {
+  const differences = refusalCounter(gate.settings, 'differently decided', MAX_DIFFERENCES);
+  differencesOf.set(gate.gate, differences);
   trialMakers.set(middleware, () => gateOnTrial(gate));
+  return differences;
 }
 
 /** Lets `reportOnly()` try a guard out. */
@@ -115,7 +127,7 @@ type TrialMiddleware = (req: GateRequest, res: ServerResponse, next: Next) => vo
 /** How long a request waits for a trial, which may have to ask the issuer: what is decided later is still compared. */
 const MAX_TRIAL_WAIT_MS = 100;
 
-function gateOnTrial({ gate, schedule, decide, advisor }: TriableGate): TrialMiddleware {
+function gateOnTrial({ gate, settings: { schedule }, decide, advisor }: TriableGate): TrialMiddleware {
   gate.logger.warn({}, 'a gate is on trial by reportOnly(): there it refuses nothing and protects nothing');
 
   return (req, res, next) => {
@@ -225,14 +237,6 @@ function logFailure({ gate }: Trial, error: unknown): void {
   gate.logger.error({ error: errorText(error) }, 'a trial could not be decided');
 }
 
-/** Triples of client, reason and route that are counted one by one. */
-const MAX_DIFFERENCES = 5_000;
-
-/** Counts where the trials of one gate, and of guards after it, decide otherwise than what responds. */
-export function differenceCounter(settings: GateSettings): RefusalCounter {
-  return refusalCounter(settings, 'differently decided', MAX_DIFFERENCES);
-}
-
 function compare(
   { gate, auth, refusal, hasFailed }: Trial,
   req: GateRequest,
@@ -247,5 +251,5 @@ function compare(
   // The pattern of the route, so that there are only as many lines as routes.
   const [method, path] = [req.method ?? '', routeOf(req)];
   const difference = { reason, status, responded, issuer, clientId, method, path, detail, advice, count: 1 };
-  gate.differences.add(`${reason} ${issuer} ${clientId} ${path}`, difference);
+  differencesOf.get(gate)?.add(`${reason} ${issuer} ${clientId} ${path}`, difference);
 }

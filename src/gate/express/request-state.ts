@@ -8,7 +8,6 @@ import type { Auth } from '../gate/options';
 import type { HeldCallers } from '../gate/held';
 import type { GateSettings } from '../gate/read-options';
 import type { Caller } from '../token/fair-queue';
-import type { RefusalCounter } from './refusal-log';
 
 interface WithAuth {
   /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
@@ -68,8 +67,6 @@ export interface RequestState {
     readonly hold: HeldCallers['hold'];
     /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
     readonly refuse: (req: GateRequest, res: ServerResponse, refusal: AuthError, next: Next, auth?: Auth) => void;
-    /** Counts where trials would refuse, and where they would not. */
-    readonly differences: RefusalCounter;
   };
   /** The results of earlier gates, the last one of each: a guard has to hold for all of them. */
   readonly earlier: readonly RequestState[];
