@@ -56,7 +56,7 @@ export { adviceContext } from './token/advice';
 // tillgate explain proposes the settings that would accept a token.
 export { configurationAdvice } from './token/advice';
 // tillgate check proposes the preset of an issuer.
-export { recognizeIssuer } from './token/recognize';
+export { recognizeIssuer } from './token/advice';
 // check and explain say why scopes of a token grant nothing.
 export { scopeAdvice } from './token/advice';
 // tillgate check lists the claims that may hold scopes.

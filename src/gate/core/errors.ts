@@ -1,8 +1,55 @@
+import { STATUS_CODES } from 'node:http';
 import { ownMembers } from './objects';
-import { DEFAULT_PRESENTATION, publicCode, publicDetail, refusalHeaders } from './problem';
-import type { Presentation } from './problem';
-import { REASONS } from './reasons';
+import { option } from './options';
+import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
 import type { Reason, ReasonRow } from './reasons';
+import { isHttpUrl } from './urls';
+
+/** Base URL of the pages about problems. */
+export const PROBLEM_TYPES = option('an http(s) URL', (given) => {
+  return typeof given === 'string' && isHttpUrl(given) ? given : undefined;
+});
+
+/** What the caller is told about one refusal. */
+type RefusalFacts = Pick<AuthError, 'reason' | 'requiredScopes' | 'retryAfterSeconds'> &
+  Partial<Pick<AuthError, 'nonce'>>;
+
+/** How a gate presents its refusals. */
+export interface Presentation {
+  /** `realm` of the challenge (RFC 9110 section 11.5). */
+  readonly realm: string;
+  /** URL of the protected resource metadata, the challenge's `resource_metadata` (RFC 9728 section 5.1). */
+  readonly resourceMetadata?: string | undefined;
+  /** Scopes that the challenge of a 401 names. */
+  readonly challengeScopes?: readonly string[] | undefined;
+  /** Base URL of the pages about problems. Default: `type` is `about:blank` (RFC 9457 section 4.2.1). */
+  readonly problemTypes?: string | undefined;
+  /** Whether the caller learns the exact reason of an `invalid_token`; `false` in production. */
+  readonly exposeReasons: boolean;
+  /** What challenges say about DPoP, where it is accepted (RFC 9449 section 7.1). */
+  readonly dpop?:
+    | {
+        /** Accepted algorithms of proofs, separated by spaces. */
+        readonly algorithms: string;
+        /** Whether the error is about a request with the DPoP scheme; the Bearer challenge is left out then. */
+        readonly used: boolean;
+      }
+    | undefined;
+}
+
+/** The body of a refusal (RFC 9457), in the order in which it is written. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: string;
+  readonly required_scopes?: readonly string[];
+  readonly request_id?: string;
+}
+
+/** Refusals that no gate presents: exact reasons stay private. */
+export const DEFAULT_PRESENTATION: Presentation = { realm: 'api', exposeReasons: false };
 
 /*
  * What only the gate does with an AuthError: it is not part of the class, which apps see.
@@ -139,6 +186,111 @@ export function presentError(error: AuthError, presentation: Presentation): Auth
 export function identify(error: unknown, client: AuthError['client']): unknown {
   if (error instanceof AuthError && client) setClient(error, { issuer: client.issuer, clientId: client.clientId });
   return error;
+}
+
+/** `type` of a problem: the page about its code, or `about:blank` where no pages exist. */
+export function problemType(code: string, problemTypes: string | undefined): string {
+  return problemTypes === undefined ? 'about:blank' : problemTypes + code;
+}
+
+/** `title` of a problem: the phrase of the status where `type` is `about:blank` (RFC 9457 section 4.2.1), else its own. */
+export function problemTitle(status: number, title: string | undefined, type: string | undefined): string {
+  const phrase = STATUS_CODES[status];
+  const isBlank = type === undefined || type === 'about:blank';
+  return (isBlank ? (phrase ?? title) : (title ?? phrase)) ?? 'Error';
+}
+
+/** The text about a refusal that the caller may see. */
+function publicDetail(reason: Reason, presentation: Presentation): string {
+  return publicRow(reason, presentation).detail;
+}
+
+/** The reason as the caller may know it. */
+function publicCode(reason: Reason, presentation: Presentation): Reason | 'invalid_token' {
+  return publicRow(reason, presentation) === OPAQUE_INVALID_TOKEN ? 'invalid_token' : reason;
+}
+
+/** Whether a refusal is not about the token: the caller keeps it and retries. */
+export function isTemporary(status: number): boolean {
+  return status === 429 || status === 503;
+}
+
+/** `WWW-Authenticate` (RFC 6750 section 3), or `Retry-After` (RFC 9110 section 10.2.3) where the refusal is temporary. */
+export function refusalHeaders(refusal: RefusalFacts, presentation: Presentation): Readonly<Record<string, string>> {
+  const row = publicRow(refusal.reason, presentation);
+  const { status, detail } = row;
+  const error = errorOf(row);
+  if (isTemporary(status)) return { 'Retry-After': String(refusal.retryAfterSeconds) };
+  // What the token lacks, else what a new token should have (RFC 6750 section 3).
+  const needsToken = status === 401 && (error === undefined || error === 'invalid_token');
+  const parameters: readonly ChallengeParameter[] = [
+    ['realm', presentation.realm],
+    ['error', error],
+    ['error_description', error && detail],
+    ['scope', (refusal.requiredScopes ?? (needsToken ? presentation.challengeScopes : undefined))?.join(' ')],
+    ['resource_metadata', presentation.resourceMetadata],
+  ];
+  const { nonce } = refusal;
+  return {
+    'WWW-Authenticate': challengeOf(parameters, presentation.dpop),
+    ...(nonce !== undefined && { 'DPoP-Nonce': nonce }),
+  };
+}
+
+/** Both challenges where both schemes are accepted; the error is in that of the scheme that the request used. */
+function challengeOf(parameters: readonly ChallengeParameter[], dpop: Presentation['dpop']): string {
+  if (!dpop) return serializeChallenge('Bearer', parameters);
+  const algorithms = ['algs', dpop.algorithms] as const;
+  if (dpop.used) return serializeChallenge('DPoP', [...parameters, algorithms]);
+  return `${serializeChallenge('Bearer', parameters)}, ${serializeChallenge('DPoP', [algorithms])}`;
+}
+
+/** The problem body. `code` is the reason, or `invalid_token` where reasons are not exposed. */
+export function refusalProblem(refusal: RefusalFacts, presentation: Presentation, requestId?: string): Problem {
+  const row = publicRow(refusal.reason, presentation);
+  const code = publicCode(refusal.reason, presentation);
+  return {
+    type: problemType(code, presentation.problemTypes),
+    title: problemTitle(row.status, row.title, presentation.problemTypes),
+    status: row.status,
+    detail: row.detail,
+    code,
+    ...(refusal.requiredScopes && { required_scopes: refusal.requiredScopes }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+}
+
+function publicRow(reason: Reason, { exposeReasons }: Presentation): typeof OPAQUE_INVALID_TOKEN {
+  const row = REASONS[reason];
+  return errorOf(row) === 'invalid_token' && !exposeReasons ? OPAQUE_INVALID_TOKEN : row;
+}
+
+/** Not an inherited member: a polluted prototype must not put an `error` into the plain challenge. */
+function errorOf(row: Pick<ReasonRow, 'error'>): ReasonRow['error'] {
+  return Object.hasOwn(row, 'error') ? row.error : undefined;
+}
+
+/** One auth-param of a challenge; a value of `undefined` leaves the parameter out. */
+type ChallengeParameter = readonly [name: string, value: string | undefined];
+
+/** Serialises a challenge (RFC 9110 section 11.6.1). Any value is safe: what cannot be in a header is replaced. */
+export function serializeChallenge(
+  scheme: 'Bearer' | 'Basic' | 'DPoP',
+  parameters: readonly ChallengeParameter[],
+): string {
+  let challenge: string = scheme;
+  let separator = ' ';
+  for (const [name, value] of parameters) {
+    if (value === undefined) continue;
+    challenge += `${separator}${name}=${quote(value)}`;
+    separator = ', ';
+  }
+  return challenge;
+}
+
+/** Writes a quoted-string (RFC 9110 section 5.6.4); control characters and everything beyond ASCII become `?`. */
+export function quote(text: string): string {
+  return `"${text.replace(/[^\x20-\x7e]/gu, '?').replace(/["\\]/g, '\\$&')}"`;
 }
 
 /**

@@ -4,8 +4,32 @@ import type { Clock, Schedule } from './clock';
 import { consoleLogger, errorText, guardLogger, silentLogger } from './logger';
 import type { Logger } from './logger';
 import { attempt, ownMembers } from './objects';
-import { loggableUrl } from './urls';
-import type { TextForm, Variable } from './variables';
+import { loggableUrl, parseUrl } from './urls';
+
+/** How a value is written in an environment variable. */
+export interface TextForm<Value = unknown> {
+  /** As the object of a sentence: `a port number from 0 to 65535`. */
+  readonly expected: string;
+  /** The value; `undefined` if the text is of another form. */
+  readonly parse: (text: string) => Value | undefined;
+  /** The accepted texts, if there is a fixed list. */
+  readonly choices?: readonly string[];
+  /** Whether it can hold a secret: then `<name>_FILE` may name a file with the text. */
+  readonly isSecret?: boolean;
+  /** Makes a refused text safe to show. Default: as it is. */
+  readonly show?: (text: string) => string;
+}
+
+/** One environment variable. */
+export interface Variable<Value = unknown> extends TextForm<Value> {
+  readonly name: `TILLGATE_${string}`;
+  /** For the docs, if it is not that of an option. */
+  readonly meaning?: string;
+  /** The default: text that is parsed like a given one, or a description (the value is then `undefined`). */
+  readonly fallback: { readonly text: string } | { readonly words: string };
+  /** A valid text, shown with a problem. */
+  readonly example: string;
+}
 
 /** One row of the table of a factory: what its value must be, what it is when it is absent, and which variable sets it. */
 export interface Option<Value> {
@@ -74,7 +98,10 @@ export function readOptions<Table extends OptionTable>(
     const value = Object.hasOwn(members, key) ? members[key] : undefined;
     values[key] = option.read(value, { factory, name: prefix + key });
   }
-  return Object.freeze(Object.assign(values, withGuardedSchedule(values))) as ValuesOf<Table>;
+  const { logger = consoleLogger, schedule } = values as { readonly logger?: Logger; readonly schedule?: Schedule };
+  const failed = (error: unknown): void => logger.error({ error: errorText(error) }, 'a timer failed');
+  if (schedule) values['schedule'] = guardSchedule(schedule, failed);
+  return Object.freeze(values) as ValuesOf<Table>;
 }
 
 /**
@@ -106,7 +133,8 @@ function anyOption<Value, Fallback extends Value | undefined = undefined>(
 ): Option<Value | Fallback> {
   const parse = (text: string): unknown => {
     const given = attempt(() => convert(text));
-    return attempt(() => accept(given, NOWHERE)) === undefined ? undefined : given;
+    // No message has the place of a text.
+    return attempt(() => accept(given, { factory: '', name: '' })) === undefined ? undefined : given;
   };
   return {
     expected,
@@ -119,9 +147,6 @@ function anyOption<Value, Fallback extends Value | undefined = undefined>(
     },
   };
 }
-
-/** The place of a text, which is in no message. */
-const NOWHERE: OptionPlace = { factory: '', name: '' };
 
 /**
  * The same option, which an environment variable sets too.
@@ -171,11 +196,8 @@ function secret(minLength: number): Option<string | undefined> {
 
 function boolean<Fallback extends boolean | undefined = undefined>(fallback?: Fallback): Option<boolean | Fallback> {
   const accept = (given: unknown) => (typeof given === 'boolean' ? given : undefined);
-  return anyOption('true or false', accept, fallback, { expected: 'on or off', convert: switchOf });
-}
-
-function switchOf(text: string): boolean | undefined {
-  return /^(on|true|1)$/i.test(text) || (/^(off|false|0)$/i.test(text) ? false : undefined);
+  const convert = (text: string) => /^(on|true|1)$/i.test(text) || (/^(off|false|0)$/i.test(text) ? false : undefined);
+  return anyOption('true or false', accept, fallback, { expected: 'on or off', convert });
 }
 
 /** A number within bounds, both inclusive; `unit` is for the message. */
@@ -235,15 +257,6 @@ function logger(): Option<Logger> {
   return { ...row, read: (given, at) => (given === false ? silentLogger : read(given, at)) };
 }
 
-/** A schedule, whose tasks are guarded with the logger of the same options. */
-function withGuardedSchedule({ logger = consoleLogger, schedule }: { logger?: Logger; schedule?: Schedule }): {
-  readonly schedule?: Schedule;
-} {
-  if (!schedule) return {};
-  const failed = (error: unknown): void => logger.error({ error: errorText(error) }, 'a timer failed');
-  return { schedule: guardSchedule(schedule, failed) };
-}
-
 /** Options in an option; `finish` checks and completes them together. */
 function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
   table: Table,
@@ -271,6 +284,47 @@ export const option = Object.assign(anyOption, {
   variable,
   withMethods,
 });
+
+/** Text that matches `pattern`. */
+export function matching(pattern: RegExp, expected: string): TextForm<string> {
+  return { expected, parse: (text) => (pattern.test(text) ? text : undefined) };
+}
+
+/** A form, or `off` for `false`. */
+export function orOff<Value>(form: TextForm<Value>): TextForm<Value | false> {
+  return {
+    ...form,
+    expected: `${form.expected}, or off`,
+    parse: (text) => (text === 'off' ? false : form.parse(text)),
+  };
+}
+
+/** An absolute URL, kept byte for byte: issuers and audiences are compared without normalisation (RFC 8414 section 3.3). */
+export function url({
+  schemes = ['http', 'https'],
+  query = false,
+  credentials = false,
+}: {
+  readonly schemes?: readonly string[];
+  readonly query?: boolean;
+  readonly credentials?: boolean;
+} = {}): TextForm<string> {
+  const without = [...(credentials ? [] : ['credentials']), ...(query ? [] : ['query']), 'fragment'].join(' or ');
+  return {
+    expected: `an absolute ${schemes.map((scheme) => `${scheme}://`).join(', ')} URL without ${without}`,
+    isSecret: credentials,
+    parse(text) {
+      // `new URL()` corrects blanks, backslashes and missing slashes: such URLs are refused.
+      const scheme = /^([a-z]+):\/\/[^\s\\]+$/.exec(text)?.[1];
+      if (scheme === undefined || !schemes.includes(scheme) || !parseUrl(text)) return undefined;
+      if (text.includes('#') || (text.includes('?') && !query)) return undefined;
+      return text.includes('@') && !credentials ? undefined : text;
+    },
+    // Credentials, query and fragment can be secrets, also in a text that is not a URL.
+    show: (text) =>
+      JSON.stringify(text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/isu, '$1***@').replace(/[?#].*$/su, '?...')),
+  };
+}
 
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
 export interface Dependencies {
@@ -314,7 +368,10 @@ export function didYouMean(name: string, known: readonly string[]): string {
 export function nearest(name: string, known: readonly string[]): string | undefined {
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first misspelt name: most processes never need it
   const { closest, distance } = require('fastest-levenshtein') as typeof Levenshtein;
-  const candidate = startedBy(name, known) ?? closest(name, [...known]);
+  // maxTokenAge is far from maxTokenAgeSeconds by its edit distance.
+  const longer = known.filter((one) => name.length >= 3 && one.toLowerCase().startsWith(name.toLowerCase()));
+  const [shortest] = longer.sort((one, other) => one.length - other.length);
+  const candidate = shortest ?? closest(name, [...known]);
   const isNear = (a: string, b: string): boolean =>
     a.includes(b) || b.includes(a) || distance(a, b) <= Math.max(2, Math.floor(b.length / 3));
   return candidate && isNear(name.toLowerCase(), candidate.toLowerCase())
@@ -322,36 +379,20 @@ export function nearest(name: string, known: readonly string[]): string | undefi
     : undefined;
 }
 
-/** The shortest name that begins with `name`, such as maxTokenAgeSeconds for maxTokenAge: the edit distance is too large. */
-function startedBy(name: string, known: readonly string[]): string | undefined {
-  if (name.length < 3) return undefined;
-  const longer = known.filter((one) => one.toLowerCase().startsWith(name.toLowerCase()));
-  return longer.sort((one, other) => one.length - other.length)[0];
-}
-
 /** `Array.isArray` that keeps the members unknown, so that they have to be looked at. */
 export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
-}
-
-/** One non-empty string or several, as an array; `undefined` for anything else. */
-export function readStrings(value: unknown): readonly string[] | undefined {
-  const strings: unknown = typeof value === 'string' ? [value] : value;
-  const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
-  return fits ? [...(strings as readonly string[])] : undefined;
 }
 
 /** Names a value for an error message without spilling it: strings in quotes, up to `longest` characters, else its type. */
 export function describe(value: unknown, longest = 60): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
-  if (typeof value === 'string') return describeString(value, longest);
+  if (typeof value === 'string') {
+    // A URL can hold a secret in its user info or query.
+    const shown = /^[a-z][a-z\d+.-]*:[/\\]/i.test(value) ? loggableUrl(value) : value;
+    return JSON.stringify(shown.length > longest ? `${shown.slice(0, longest - 3)}...` : shown);
+  }
   if (typeof value === 'number' || typeof value === 'boolean' || value === undefined) return String(value);
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-/** A URL can hold a secret in its user info or query. */
-function describeString(value: string, longest: number): string {
-  const shown = /^[a-z][a-z\d+.-]*:[/\\]/i.test(value) ? loggableUrl(value) : value;
-  return JSON.stringify(shown.length > longest ? `${shown.slice(0, longest - 3)}...` : shown);
 }

@@ -1,9 +1,7 @@
 import { isIP } from 'node:net';
-import { option } from '../core/options';
-import type { Option, OptionTable } from '../core/options';
+import { option, matching, url } from '../core/options';
+import type { Option, OptionTable, Variable } from '../core/options';
 import { parseUrl } from '../core/urls';
-import { matching, url } from '../core/variables';
-import type { Variable } from '../core/variables';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../gate/read-options';
 
 /** A number of requests per window. */

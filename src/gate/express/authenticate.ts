@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import { AuthError } from '../core/errors';
-import type { GateStatus } from '../core/gate-status';
+import type { GateStatus } from '../core/status';
 import { errorText } from '../core/logger';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';

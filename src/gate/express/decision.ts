@@ -1,7 +1,7 @@
 import { Authenticator } from 'passport';
 import type { BearerRequest } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
-import { decisionChannel } from '../core/channels';
+import { decisionChannel } from '../core/status';
 import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import type { Auth } from '../gate/options';

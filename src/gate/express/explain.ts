@@ -1,5 +1,5 @@
 import { AuthError } from '../core/errors';
-import type { GateStatus } from '../core/gate-status';
+import type { GateStatus } from '../core/status';
 import { REASONS } from '../core/reasons';
 import type { Reason, ReasonRow } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';

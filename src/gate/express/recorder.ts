@@ -1,5 +1,5 @@
 import { notify } from '../core/callbacks';
-import { decisionChannel } from '../core/channels';
+import { decisionChannel } from '../core/status';
 import type { Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
 import { consoleLogger, escapeUnsafe, silentLogger } from '../core/logger';

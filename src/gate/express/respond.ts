@@ -2,21 +2,23 @@ import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { notify } from '../core/callbacks';
-import { AuthError, presentationOf, presentError } from '../core/errors';
-import { errorText } from '../core/logger';
-import { ownMembers, ownValue } from '../core/objects';
-import { DEPENDENCIES, readOptions } from '../core/options';
 import {
+  AuthError,
   DEFAULT_PRESENTATION,
   isTemporary,
+  presentationOf,
+  presentError,
+  PROBLEM_TYPES,
   problemTitle,
   problemType,
   refusalHeaders,
   refusalProblem,
   serializeChallenge,
-  PROBLEM_TYPES,
-} from '../core/problem';
-import type { Presentation } from '../core/problem';
+} from '../core/errors';
+import type { Presentation } from '../core/errors';
+import { errorText } from '../core/logger';
+import { ownMembers, ownValue } from '../core/objects';
+import { DEPENDENCIES, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
 import { usesDpop } from '../token/bearer';

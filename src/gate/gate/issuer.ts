@@ -1,5 +1,5 @@
 import { ask } from '../core/callbacks';
-import { ActivityPublisher } from '../core/channels';
+import { ActivityPublisher } from '../core/status';
 import { AuthError, identify } from '../core/errors';
 import { generationsFromUrl } from '../generation/from-url';
 import { Follower } from '../generation/follower';

@@ -1,8 +1,7 @@
-import { DEPENDENCIES, isList, option, readOptions, readStrings, refuseOption } from '../core/options';
+import { DEPENDENCIES, isList, option, readOptions, refuseOption, matching, orOff, url } from '../core/options';
 import type { TableOf, ValuesOf } from '../core/options';
-import { PROBLEM_TYPES } from '../core/problem';
+import { PROBLEM_TYPES } from '../core/errors';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
-import { matching, orOff, url } from '../core/variables';
 import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
@@ -295,4 +294,11 @@ function urlCheck(factory: string, allowHttp: boolean): (url: string, what: stri
       refuseOption(at, 'https: (http: is accepted on loopback only, or with allowHttp: true)', url);
     }
   };
+}
+
+/** One non-empty string or several, as an array; `undefined` for anything else. */
+function readStrings(value: unknown): readonly string[] | undefined {
+  const strings: unknown = typeof value === 'string' ? [value] : value;
+  const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
+  return fits ? [...(strings as readonly string[])] : undefined;
 }

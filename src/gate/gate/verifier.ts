@@ -1,7 +1,7 @@
-import { ActivityPublisher } from '../core/channels';
+import { ActivityPublisher } from '../core/status';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import { AuthError } from '../core/errors';
-import type { GateStatus, IssuerStatus } from '../core/gate-status';
+import type { GateStatus, IssuerStatus } from '../core/status';
 import { describe } from '../core/options';
 import { clientUnit } from '../token/fair-queue';
 import type { Caller } from '../token/fair-queue';

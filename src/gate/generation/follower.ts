@@ -3,7 +3,7 @@ import { withTimeLimit } from '../core/clock';
 import type { Clock, Schedule, Timer } from '../core/clock';
 import { ask, notify } from '../core/callbacks';
 import { AuthError } from '../core/errors';
-import type { GenerationStatus } from '../core/gate-status';
+import type { GenerationStatus } from '../core/status';
 import { errorText } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';

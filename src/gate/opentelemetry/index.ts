@@ -1,8 +1,7 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { notify } from '../core/callbacks';
-import { decisionChannel, generationsChannel, introspectionChannel, keysChannel } from '../core/channels';
-import type { Activity, IntrospectionStatus } from '../core/channels';
-import type { GenerationStatus, KeyStatus } from '../core/gate-status';
+import { decisionChannel, generationsChannel, introspectionChannel, keysChannel } from '../core/status';
+import type { Activity, IntrospectionStatus, GenerationStatus, KeyStatus } from '../core/status';
 import { REASONS } from '../core/reasons';
 import { loadPeer } from '../core/required-packages';
 import type { Decision } from '../gate/options';

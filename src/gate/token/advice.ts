@@ -5,7 +5,6 @@ import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import { isForItsClient, PRESETS, signOfIdToken } from './presets';
 import type { Preset, PresetName } from './presets';
-import { recognizeToken } from './recognize';
 import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from './scopes';
 import type { ScopeClaim, ScopeOptions, ScopeRule } from './scopes';
 import type { JsonObject } from './strict-json';
@@ -29,15 +28,11 @@ export interface Advice {
   readonly otherwise?: string;
 }
 
-/** How tokens are read. */
-interface ScopeSettings {
+/** What the advice compares a token with. */
+export interface AdviceContext {
+  readonly issuer: string;
   readonly preset: Preset;
   readonly scopes?: ScopeRule | undefined;
-}
-
-/** What the advice compares a token with. */
-export interface AdviceContext extends ScopeSettings {
-  readonly issuer: string;
   /** Present where opaque tokens are introspected. */
   readonly opaque?: object | undefined;
 }
@@ -161,14 +156,14 @@ const MAX_NAMES = 10;
 type Path = readonly string[];
 
 /** Which claims of a token are read as scopes. */
-export function scopeClaims(claims: JsonObject, { preset, scopes }: ScopeSettings): readonly ScopeClaim[] {
+export function scopeClaims(claims: JsonObject, { preset, scopes }: AdviceContext): readonly ScopeClaim[] {
   if (scopes?.from) return scopes.from;
   const [name] = preset.scopeClaims.filter((claim) => Object.hasOwn(claims, claim));
   return name === undefined ? [] : [{ path: [name], prefix: '' }];
 }
 
 /** What to change where a token has too few scopes: names that grant none, or claims that are not read; `undefined`: nothing. */
-export function scopeAdvice(claims: JsonObject, settings: ScopeSettings): Advice | undefined {
+export function scopeAdvice(claims: JsonObject, settings: AdviceContext): Advice | undefined {
   const readClaims = scopeClaims(claims, settings);
   const read = readClaims.map(({ path }) => path);
   const useless = readClaims
@@ -238,4 +233,69 @@ function difference(got: unknown, expected: string): string {
   if (got.replace(/^https?/, '') === expected.replace(/^https?/, '')) return ' (http and https)';
   if (got.toLowerCase() === expected.toLowerCase()) return ' (upper and lower case)';
   return '';
+}
+
+/** A family of authorization servers that a token or an issuer looks like. Advice only: it decides nothing. */
+interface Recognition {
+  readonly preset: PresetName;
+  /** What it was recognized by, for people. */
+  readonly signs: readonly string[];
+}
+
+type Sign = readonly [text: string, applies: (claims: JsonObject, header: JsonObject) => boolean];
+
+const has = (name: string): Sign => [name, (claims) => claims[name] !== undefined];
+const isArray = (name: string): Sign => [`${name} is an array`, (claims) => Array.isArray(claims[name])];
+const equals = (name: string, value: string): Sign => [`${name} is ${value}`, (claims) => claims[name] === value];
+const typIs = (type: string): Sign => [
+  `typ is ${type}`,
+  (_claims, { typ }) => typeof typ === 'string' && typ.toLowerCase() === type.toLowerCase(),
+];
+
+/** What only the tokens of one family have; all signs of a row must apply. The first row that fits counts. */
+const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
+  ['keycloak', [typIs('JWT'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [typIs('at+jwt'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [equals('typ', 'DPoP'), has('azp')]],
+  ['cognito', [equals('token_use', 'access'), has('client_id')]],
+  ['auth0', [equals('gty', 'client-credentials')]],
+  ['okta', [has('cid'), isArray('scp')]],
+  ['entra', [has('tid'), has('azp')]],
+  ['entra', [has('tid'), has('appid')]],
+  ['openiddict', [has('oi_prst')]],
+  ['openiddict', [has('oi_tkn_id')]],
+  ['identityserver', [typIs('at+jwt'), isArray('scope')]],
+  ['identityserver', [typIs('at+jwt'), has('client_generation')]],
+  ['hydra', [typIs('JWT'), has('client_id'), isArray('scp')]],
+];
+
+/** Issuers and paths of key sets that only one family has; the embedded token server, on http:, has that of IdentityServer too. */
+const URLS: readonly (readonly [PresetName, issuer: RegExp | undefined, jwksUri?: RegExp])[] = [
+  ['keycloak', /\/realms\/[^/]+$/, /\/protocol\/openid-connect\/certs$/],
+  ['auth0', /^https:\/\/[^/]+\.auth0\.com\//],
+  ['okta', /^https:\/\/[^/]+\.okta(?:preview)?\.com(?:\/|$)/, /\/oauth2\/[^/]+\/v1\/keys$/],
+  ['entra', /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net)\//, /\/discovery\/(?:v2\.0\/)?keys$/],
+  ['cognito', /^https:\/\/cognito-idp\.[^/]+\.amazonaws\.com\//],
+  ['ping', /^https:\/\/auth\.pingone\.[^/]+\//, /\/pf\/JWKS$/],
+  ['identityserver', undefined, /^https:.*\/\.well-known\/openid-configuration\/jwks$/],
+  ['openiddict', undefined, /\/\.well-known\/jwks$/],
+];
+
+/** The preset whose authorization servers make such tokens, if their shape shows it. */
+export function recognizeToken({
+  header,
+  claims,
+}: Pick<UnverifiedToken, 'header' | 'claims'>): Recognition | undefined {
+  const row = SIGNS.find(([, signs]) => signs.every(([, applies]) => applies(claims, header)));
+  if (row) return { preset: row[0], signs: row[1].map(([text]) => text) };
+  const issuer = claims['iss'];
+  return typeof issuer === 'string' ? recognizeIssuer(issuer) : undefined;
+}
+
+/** The preset of an issuer whose URL shows it, or that of its key set. */
+export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | undefined {
+  const [byIssuer] = URLS.find(([, pattern]) => pattern?.test(issuer)) ?? [];
+  if (byIssuer) return { preset: byIssuer, signs: ['iss is a URL of that vendor'] };
+  const [byKeys] = URLS.find(([, , pattern]) => pattern?.test(jwksUri)) ?? [];
+  return byKeys && { preset: byKeys, signs: ['the key set has a path of that vendor'] };
 }

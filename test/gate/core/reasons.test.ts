@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { AuthError, REASONS } from '../../../src/gate/index';
 import type { Reason } from '../../../src/gate/index';
-import { identify, presentError } from '../../../src/gate/core/errors';
-import { refusalHeaders, refusalProblem, quote, serializeChallenge } from '../../../src/gate/core/problem';
+import {
+  identify,
+  presentError,
+  quote,
+  refusalHeaders,
+  refusalProblem,
+  serializeChallenge,
+} from '../../../src/gate/core/errors';
 import { challengeOf, problemOf, WIRE } from '../../support/refusals';
 import { anyCharacter } from '../../support/any-character';
 

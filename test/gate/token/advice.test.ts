@@ -1,7 +1,6 @@
 import { authenticate, explain } from '../../../src/gate/index';
 import type { AuthenticateOptions, PresetName, Reason } from '../../../src/gate/index';
-import { configurationAdvice } from '../../../src/gate/token/advice';
-import { recognizeToken } from '../../../src/gate/token/recognize';
+import { configurationAdvice, recognizeToken } from '../../../src/gate/token/advice';
 import { PRESET_NAMES, PRESETS } from '../../../src/gate/token/presets';
 import { AUDIENCE, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
 import type { Members } from '../../support/issuer';

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/errors';
-import type { KeyStatus } from '../../core/gate-status';
+import type { KeyStatus } from '../../core/status';
 import { attempt, isObject, ownMembers } from '../../core/objects';
 import { describe } from '../../core/options';
 import type { UnverifiedHeader } from '../jws';

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { notify } from '../../core/callbacks';
 import { AuthError } from '../../core/errors';
 import type { Clock, Schedule, Timer } from '../../core/clock';
-import type { KeyStatus } from '../../core/gate-status';
+import type { KeyStatus } from '../../core/status';
 import { errorLabel, errorText } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';

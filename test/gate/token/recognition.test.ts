@@ -1,7 +1,6 @@
 import { PRESETS } from '../../../src/gate/token/presets';
 import type { PresetName } from '../../../src/gate/token/presets';
-import { configurationAdvice } from '../../../src/gate/token/advice';
-import { recognizeIssuer, recognizeToken } from '../../../src/gate/token/recognize';
+import { configurationAdvice, recognizeIssuer, recognizeToken } from '../../../src/gate/token/advice';
 import { wordAdvice } from '../../../src/cli/commands/explain';
 import type { AdviceContext } from '../../../src/gate/token/advice';
 import type { Reason } from '../../../src/gate/index';
