@@ -111,6 +111,19 @@ describe('an unknown key id', () => {
     expect(() => keys.find(header('x'), noFault)).toThrow(new AuthError('unknown_key'));
   });
 
+  it('that is remembered is refused as such also while the issuer fails and the keys are stale', async () => {
+    const { keys, find, time, respond, fail } = source({ keysMaxAgeMs: 2_500 });
+    await respond(A);
+    const refused = find('x');
+    await respond(A);
+    expect(await refused).toBe('unknown_key');
+    await time.advance(2_000);
+    await fail();
+    time.step(500);
+    expect(keys.status().state).toBe('stale');
+    expect([await find('x'), await find('y')]).toEqual(['unknown_key', 'keys_unavailable']);
+  });
+
   it('that the issuer could not be asked about yet is one of too many, told with the time until it can be', async () => {
     const through = await sourceWith(A);
     const { keys, find, fetches, time, respond } = through;
