@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import type { CaseClass, ContractCases } from '../../src/testing';
 import { isFullRun } from '../support/amount';
-import { MISTAKES, STOCK_DOCUMENT as openapi, stockApp } from './contract-classes';
+import { KEY_MISTAKES, MISTAKES, STOCK_DOCUMENT as openapi, stockApp } from './contract-classes';
 
 const issuer = createTestIssuer();
 
@@ -14,14 +14,17 @@ async function red(cases: ContractCases): Promise<readonly (CaseClass | undefine
   return [...found].filter((one) => one !== 'document');
 }
 
-async function overHttp(app: ReturnType<typeof stockApp>, classes?: readonly CaseClass[]) {
+async function overHttp(app: ReturnType<typeof stockApp>, classes?: readonly CaseClass[], from = issuer) {
   const server = createServer(app);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const found = await red(contractCases({ url, openapi, issuer, classes, propagationMs: 0 }));
+  const found = await red(contractCases({ url, openapi, issuer: from, classes, propagationMs: 0 }));
   await new Promise((resolve) => server.close(resolve).closeAllConnections());
   return found;
 }
+
+const BROUGHT = 'GET /levels refuses a token that brings its own certificate';
+const REMOVED = 'The API refuses a token whose key was removed';
 
 const rows = Object.entries(MISTAKES).flatMap(([what, shapes]) =>
   Object.values(shapes)
@@ -39,6 +42,20 @@ describe('a class of cases', () => {
     const app = () => stockApp(issuer, mistake);
     expect(await red(contractCases({ app: app(), openapi, issuer, classes: [what] }))).toContain(what);
     expect(await overHttp(app(), [what])).toContain(what);
+  });
+
+  it.each(KEY_MISTAKES)('token finds, over HTTP too, an app that %s', async (name, mistake) => {
+    const expected = KEY_MISTAKES.findIndex(([one]) => one === name) < 3 ? BROUGHT : REMOVED;
+    const namesOf = async (cases: ContractCases): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for (const { name: one, run } of cases) await run().catch(() => found.push(one));
+      return found;
+    };
+    const own = createTestIssuer();
+    const app = () => stockApp(own, mistake);
+    const classes = ['token'] as const;
+    expect(await namesOf(contractCases({ app: app(), openapi, issuer: own, classes }))).toContain(expected);
+    expect(await overHttp(app(), classes, own)).toEqual(['token']);
   });
 
   it('says why it has nothing to try', async () => {

@@ -1,5 +1,5 @@
-import { createHmac, createPublicKey, verify } from 'node:crypto';
-import type { JsonWebKey } from 'node:crypto';
+import { createHmac, createPublicKey, verify, X509Certificate } from 'node:crypto';
+import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import express from 'express';
 import type { Express, Request, RequestHandler, Response } from 'express';
@@ -100,6 +100,66 @@ const known = new Set<unknown>();
 const idOf = (req: Request): unknown => decode(partsOf(req)[1])['jti'];
 const isKnown = (req: Request): boolean => idOf(req) !== undefined && known.has(idOf(req));
 let lastScopes: readonly string[] = [];
+
+/** Whether a token is signed by a key that it brings itself. */
+function isSignedBy(req: Request, key: KeyObject | undefined): boolean {
+  const [head, payload, signature = ''] = partsOf(req);
+  if (!key) return false;
+  const input = Buffer.from(`${head}.${payload}`);
+  return verify('sha256', input, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
+}
+const certificateOf = (req: Request): string | undefined =>
+  (decode(partsOf(req)[0]) as { x5c?: readonly string[] }).x5c?.[0];
+
+/** A gate that takes what it has once taken, by a part of the token. */
+function remembering(partOf: (req: Request) => unknown): Mistake {
+  const taken = new Set<unknown>();
+  const isTaken = (req: Request): boolean => partOf(req) !== undefined && taken.has(partOf(req));
+  return {
+    gate: (_issuer, gate) => (req, res, next) => {
+      const part = partOf(req);
+      if (isTaken(req)) {
+        asTill(req);
+        return next();
+      }
+      void gate(req, res, () => {
+        if (req.auth?.scopes.includes('stock.read')) taken.add(part);
+        next();
+      });
+    },
+    guard: unless(isTaken),
+  };
+}
+
+/** More mistakes about keys: three shapes each for what a token brings, and for a key that was removed. */
+export const KEY_MISTAKES: readonly (readonly [what: string, mistake: Mistake])[] = [
+  [
+    'verifies with the certificate that the token brings',
+    openTo((req) => {
+      const text = certificateOf(req);
+      return isSignedBy(req, text ? new X509Certificate(Buffer.from(text, 'base64')).publicKey : undefined);
+    }),
+  ],
+  [
+    'asks of a certificate only whether its time is over',
+    openTo((req) => {
+      const found = certificateOf(req);
+      const certificate = found ? new X509Certificate(Buffer.from(found, 'base64')) : undefined;
+      return Date.parse(certificate?.validTo ?? '') > Date.now() && isSignedBy(req, certificate?.publicKey);
+    }),
+  ],
+  [
+    'writes the certificate of a token into a file of keys',
+    openTo((req) => {
+      const text = certificateOf(req);
+      const pem = `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
+      return isSignedBy(req, text ? createPublicKey(pem) : undefined);
+    }),
+  ],
+  ['keeps good tokens whole', remembering((req) => req.headers.authorization)],
+  ['keeps the signatures of good tokens', remembering((req) => partsOf(req)[2])],
+  ['keeps what a good token says', remembering((req) => partsOf(req)[1])],
+];
 
 /** Three shapes for each class of cases. */
 export const MISTAKES: Readonly<

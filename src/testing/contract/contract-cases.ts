@@ -69,6 +69,7 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
       const others = isRemoval ? [...attacks, ...acceptance] : [...acceptance, ...attacks];
       return [...refusals, ...others, documentCase(subject)];
     }),
+    ...removedKeyCase(testable.map(({ subject }) => subject)),
     ...appCases(api, findings),
   ];
   const { classes } = settings;
@@ -117,6 +118,32 @@ function trustCase(subjects: readonly Subject[]): readonly ContractCase[] {
     fail(`${name}\n  None of this issuer's tokens is accepted: ${first}${more}. ${hint}.`);
   }
   return [{ name, run }];
+}
+
+/**
+ * Makes the case of a key that signed and was removed: at the end, because the issuer signs with another one from then on. A
+ * token of that one has the gate of Tillgate read the keys again; when others do is up to their caches.
+ */
+function removedKeyCase(subjects: readonly Subject[]): readonly ContractCase[] {
+  const name = 'The API refuses a token whose key was removed';
+
+  async function run(): Promise<void> {
+    const subject = subjects.find(({ operation: one, findings }) => one.access === 'token' && findings.of(one).good);
+    const { issuer } = subject?.api.settings ?? {};
+    if (!subject || !issuer?.rotate || !issuer.removeKey || !subject.api.rules.isStrict()) return;
+    const removed = issuer.rotate();
+    const transport = sufficient(subject);
+    issuer.rotate();
+    const before = await send(subject, transport);
+    issuer.removeKey(removed);
+    issuer.rotate();
+    const other = await send(subject, sufficient(subject));
+    if (before.response.status >= 300 || other.response.status >= 300) return;
+    const exchange = await send(subject, transport);
+    const { status: got } = exchange.response;
+    assertNoMismatch(name, got >= 400 ? [] : [{ what: 'status', got, expected: 401 }], exchange);
+  }
+  return subjects.some(({ operation }) => operation.access === 'token') ? [{ name, class: 'token', run }] : [];
 }
 
 /** Cases that need the routes of an Express app. */

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createPublicKey } from 'node:crypto';
 import type { Reason } from 'tillgate';
 import type { Alternatives } from '../openapi/document';
 import { testKey } from '../issuer/test-token';
@@ -9,6 +9,9 @@ import type { ApiRequest, ExpectedRefusal } from './responses';
 export interface TokenSource {
   /** Signs a token (RFC 9068), a good one by default. */
   token(this: void, token?: TestToken): string;
+  /** With these two a removed key is tried. `rotate` returns the id of a new key that signs from now on. */
+  rotate?(this: void): string;
+  removeKey?(this: void, keyId?: string): void;
 }
 
 /** How a request carries its token. */
@@ -159,6 +162,9 @@ export const ATTACKS: readonly Attack[] = [
   resigned('a token that brings its own key', (key, header) => {
     return [{ ...header, jwk: { ...key.jwk, kid: header['kid'] } }, (input) => key.sign(input)];
   }),
+  resigned('a token that brings its own certificate', (key, header) => {
+    return [{ ...header, x5c: [certificateOf(key)] }, (input) => key.sign(input)];
+  }),
   resigned('a token with zeros for its signature', (_key, header) => [header, () => Buffer.alloc(64)]),
   ...['', 'secret', 'changeme', 'your-256-bit-secret'].map((secret) =>
     resigned(`a token signed with the secret "${secret}"`, hmacWith(secret)),
@@ -207,6 +213,23 @@ function resigned(name: string, how: (own: TestKey, header: Header) => Signing):
   };
   const forged = badToken(name, ['bad_signature', 'malformed_token', 'algorithm_not_allowed']);
   return { ...forged, send: (token) => bearer(change(token.split('.'))) };
+}
+
+/** A certificate of a key by itself (RFC 5280 section 4.1), valid until 2049; its signature is not that of a key. */
+function certificateOf({ jwk }: TestKey): string {
+  const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
+    const body = Buffer.concat(parts);
+    const length = body.length < 128 ? [body.length] : [0x82, body.length >> 8, body.length & 255];
+    return Buffer.concat([Buffer.from([tag, ...length]), body]);
+  };
+  const hex = (text: string): Buffer => Buffer.from(text, 'hex');
+  const algorithm = der(0x30, hex('06082a8648ce3d040302')); // ecdsa-with-SHA256
+  const commonName = der(0x30, hex('0603550403'), der(0x0c, Buffer.from('contract-cases')));
+  const name = der(0x30, der(0x31, commonName));
+  const times = ['260101000000Z', '491231235959Z'].map((time) => der(0x17, Buffer.from(time)));
+  const key = createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'der' });
+  const body = der(0x30, hex('020101'), algorithm, name, der(0x30, ...times), name, key);
+  return der(0x30, body, algorithm, der(0x03, hex('003006020101020101'))).toString('base64');
 }
 
 function hmacWith(secret: string, others: Header = {}) {
