@@ -27,6 +27,8 @@ const config: Config = {
   globals: { isFullRun: true },
   // Most suites wait for servers and child processes half of their time. Jest knows no percentage above 100.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
+  // Scenarios of one file that run next to each other: they wait most of the time.
+  maxConcurrency: 8,
   // Before Node 24 every suite slows down the promises of those after it in the same process (an AsyncLocalStorage of Jest).
   workerIdleMemoryLimit: '400MB',
   // A process that has just replaced one ends once it has started, which takes more than the default of 500 ms.

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { eventually } from '../support/eventually';
 import { fakeClock } from '../support/fake-clock';
 import { startPostgres } from '../support/postgres-server';
+import type { PostgresServer } from '../support/postgres-server';
 import { startRedis } from '../support/redis-server';
 import { startTcpProxy } from '../support/tcp-proxy';
 import { withChildren } from './scheduling';
@@ -93,21 +94,36 @@ async function redisEngine(env: Env = {}): Promise<Engine> {
 async function postgresEngine(env: Env = {}): Promise<Engine> {
   const clock = fakeClock();
   const server = await startPostgres({ env: { ...clock.env, ...env } });
-  let dump = '';
-  const psql = (input: string): Promise<string> => server.tool('psql', ['-q', '-1', '-v', 'ON_ERROR_STOP=1'], input);
   return {
-    port: server.port,
-    pids: () => withChildren(server.pid),
-    url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
-    kill: () => server.kill(),
-    start: () => server.start(),
-    wipe: async () => void (await psql('TRUNCATE tillgate_generations')),
-    save: async () => void (dump = await server.tool('pg_dump', ['--clean', '--if-exists'])),
-    restore: async () => void (await psql(dump)),
+    ...engineOn(server, 'postgres'),
     setClock: (aheadMs) => clock.set(aheadMs),
     async stop() {
       await server.stop();
       clock.remove();
     },
+  };
+}
+
+/** A log in a database of its own, on a server that others use too: it is not killed. */
+export async function postgresDatabase(server: PostgresServer, database: string): Promise<Engine> {
+  await server.tool('psql', ['-q', '-c', `CREATE DATABASE ${database}`]);
+  return { ...engineOn(server, database), stop: () => Promise.resolve() };
+}
+
+function engineOn(server: PostgresServer, database: string): Omit<Engine, 'stop'> {
+  const url = (port: number): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
+  const tool = (name: string, args: readonly string[], input?: string): Promise<string> =>
+    server.tool(name, [...args, '-d', url(server.port)], input);
+  const psql = (input: string): Promise<string> => tool('psql', ['-q', '-1', '-v', 'ON_ERROR_STOP=1'], input);
+  let dump = '';
+  return {
+    port: server.port,
+    pids: () => withChildren(server.pid),
+    url,
+    kill: () => server.kill(),
+    start: () => server.start(),
+    wipe: async () => void (await psql('TRUNCATE tillgate_generations')),
+    save: async () => void (dump = await tool('pg_dump', ['--clean', '--if-exists'])),
+    restore: async () => void (await psql(dump)),
   };
 }

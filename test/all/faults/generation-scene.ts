@@ -24,6 +24,18 @@ export function ends(): Ends {
   };
 }
 
+/** A test that runs next to others of its block, because most of them wait most of the time; `opened` ends what it opens. */
+export function scenario(name: string, run: (opened: Ends) => Promise<void>): void {
+  it.concurrent(name, async () => {
+    const opened = ends();
+    try {
+      await run(opened);
+    } finally {
+      await opened.run();
+    }
+  });
+}
+
 /** An authorization server: its durable record of changes, and its publisher. */
 export interface AuthorizationServer {
   readonly publisher: Publisher;

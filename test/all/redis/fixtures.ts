@@ -106,7 +106,7 @@ export interface RedisStand {
   server: (options?: RedisServerOptions) => Promise<RedisServer>;
   /** A wire to a server, which the test can cut, freeze or delay. */
   wireTo: (server: Pick<RedisServer, 'port'>) => Promise<TcpProxy & { readonly url: string }>;
-  open: (connect: Connect, url: string) => Promise<GenerationSource>;
+  open: (connect: Connect, url: string, timeoutMs?: number) => Promise<GenerationSource>;
 }
 
 export function redisStand(opened: Ends): RedisStand {
@@ -121,8 +121,8 @@ export function redisStand(opened: Ends): RedisStand {
       opened.add(() => wire.close());
       return Object.assign(wire, { url: `redis://127.0.0.1:${wire.port}` });
     },
-    async open(connect, url) {
-      const source = await openSource(connect, url, { timeoutMs: 1_000 });
+    async open(connect, url, timeoutMs = 1_000) {
+      const source = await openSource(connect, url, { timeoutMs });
       opened.add(() => source.close());
       return source.source;
     },

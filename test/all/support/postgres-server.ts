@@ -96,7 +96,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     start,
     kill: () => end('SIGKILL'),
     async tool(name, args, input = '') {
-      const running = run(join(bin, name), [...args, '-d', url], { ...asServer, maxBuffer: 64 * 1024 * 1024 });
+      const running = run(join(bin, name), ['-d', url, ...args], { ...asServer, maxBuffer: 64 * 1024 * 1024 });
       // A tool that reads nothing may have ended by now.
       running.child.stdin?.on('error', () => undefined).end(input);
       return (await running).stdout;

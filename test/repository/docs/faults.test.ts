@@ -16,7 +16,7 @@ const rows = read('docs/generations-operators.md')
     scenarios: [...scenarios.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
   }));
 
-const edges = [...read('test/all/chaos/edges.test.ts').matchAll(/^ *(?:it\(|it\.each.*\($)?\s*'(\d+): /gm)].map(
+const edges = [...read('test/all/chaos/edges.test.ts').matchAll(/^ *(?:edge\(|scenario\()?\s*['`](\d+): /gm)].map(
   ([, number]) => `edge ${number}`,
 );
 
