@@ -38,7 +38,21 @@ export async function startEngine(name: 'redis' | 'postgres', clock?: FakeClock)
 }
 
 /** An engine with a log, and what can be started on it. */
-export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?: FakeClock) {
+export interface EdgeStand {
+  readonly engine: Engine;
+  readonly run: Run;
+  readonly publish: (
+    options?: Parameters<typeof startAuthorizationServer>[1],
+    at?: Engine,
+  ) => Promise<ReturnType<typeof startAuthorizationServer>>;
+  readonly processOn: (options?: Partial<Parameters<typeof startProcess>[1]>) => Promise<Process>;
+  /** Appends as another program does, without any check. */
+  readonly append: (changes: readonly (readonly [string, number])[]) => Promise<void>;
+  /** What a process that starts says about a token from before the last change, once it knows. */
+  readonly coldVerdict: (generation: number, options?: object) => Promise<string>;
+}
+
+export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?: FakeClock): Promise<EdgeStand> {
   const engine = await startEngine(name, clock);
   opened.add(() => engine.stop());
   const run = name === 'redis' ? commandsOf(engine) : statementsOf(engine);
@@ -74,7 +88,10 @@ export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?
     return one.source;
   }
 
-  async function publish(options: Parameters<typeof startAuthorizationServer>[1] = {}, at = engine) {
+  async function publish(
+    options: Parameters<typeof startAuthorizationServer>[1] = {},
+    at = engine,
+  ): Promise<ReturnType<typeof startAuthorizationServer>> {
     const shop = startAuthorizationServer(await open(at), { timeoutMs: 1_000, ...options });
     opened.add(() => shop.publisher.close());
     return shop;
@@ -86,7 +103,6 @@ export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?
     return started;
   }
 
-  /** Appends as another program does, without any check. */
   async function append(changes: readonly (readonly [string, number])[]): Promise<void> {
     if (name === 'redis') {
       // In one packet: the engine flushes its disk once for it, not for each.
@@ -102,7 +118,6 @@ export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?
     );
   }
 
-  /** What a process that starts says about a token from before the last change, once it knows. */
   async function coldVerdict(generation: number, options = {}): Promise<string> {
     const cold = await processOn(options);
     await cold.settled();

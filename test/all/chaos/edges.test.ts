@@ -5,6 +5,7 @@ import type { Ends } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
 import { fakeClock } from '../support/fake-clock';
 import { edgeStand, KEY, LIMITS, pause, startEngine, TABLE } from './edge-stand';
+import type { EdgeStand } from './edge-stand';
 
 /*
  * What happens at the edges: entries whose time has not come, clocks that go wrong and come right again, positions, and changes from
@@ -14,8 +15,6 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 const cli = cliScene();
-
-type EdgeStand = Awaited<ReturnType<typeof edgeStand>>;
 
 describe('at the edges', () => {
   for (const name of ['redis', 'postgres'] as const) {
