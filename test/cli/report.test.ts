@@ -43,7 +43,9 @@ describe('report', () => {
       const { exitCode, stdout } = await scene.run('report', log);
       expect(exitCode).toBe(0);
       const [title, first, second, ...others] = stdout.trim().split('\n\n');
-      expect(others).toEqual([]);
+      expect(others).toEqual([
+        'scopes that no request has needed\n  till-7: orders:write menus:read\n  kiosk-2: menus:read',
+      ]);
       expect(title).toBe('8 requests would be decided otherwise, for 2 reasons.');
       expect(first?.split('\n').slice(0, 3)).toEqual([
         'insufficient_scope: 5 requests, the gate would send 403 instead of 200',
@@ -69,13 +71,21 @@ describe('report', () => {
       expect(JSON.parse(stdout)).toEqual({
         requests: 7,
         causes: [{ reason: 'expired', requests: 7, gate: 401, responded: [200], clients: [], routes: ['GET /a'] }],
+        unusedScopes: {},
       });
     });
 
     it('leaves out lines that no trial has logged, however odd they are', async () => {
       const line = { reason: 'expired', status: 401, responded: 200, count: 2, path: 'GET /a', clientId: 'till-1' };
       const odd = [
-        ...['null', '[]', '{', '{"responded":200}', '\u0000{"reason":{}}'],
+        ...[
+          'null',
+          '[]',
+          '{',
+          '{"responded":200}',
+          '\u0000{"reason":{}}',
+          '{"clientId":"x","unused":[{"toString":1}]}',
+        ],
         ...[{ reason: 7 }, { path: 17 }, { path: undefined }, { status: '401' }, { responded: null }].map((members) =>
           JSON.stringify({ ...line, ...members }),
         ),

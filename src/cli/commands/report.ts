@@ -34,7 +34,8 @@ const NAMED = 5;
 /** `tillgate report`: sums up where gates and guards on trial decide otherwise than what responds. */
 export async function report(context: CommandContext, _options: CommandOptions, file = '-'): Promise<void> {
   const text = file === '-' ? await context.io.readStdin() : readLog(file);
-  const lines = readObjects(text).flatMap(readLine);
+  const objects = readObjects(text);
+  const lines = objects.flatMap(readLine);
   const byReason = new Map<string, Line[]>();
   for (const line of lines) byReason.set(line.reason, [...(byReason.get(line.reason) ?? []), line]);
   const causes = [...byReason.values()].map(sumUp).sort((one, other) => other.requests - one.requests);
@@ -43,7 +44,15 @@ export async function report(context: CommandContext, _options: CommandOptions, 
     requests === 0
       ? 'No line of reportOnly() is in this log: the two decide alike, or the log is of something else.'
       : `${requests} requests would be decided otherwise, for ${causes.length} reasons.`;
-  print(context, { requests, causes }, [title, ...causes.map(describeCause)].join('\n\n'));
+  // The last line of a client is the newest one.
+  const unused = [...new Map(objects.flatMap(readUnused))].filter(([, scopes]) => scopes.length > 0);
+  const never = unused.map(([clientId, scopes]) => escapeUnsafe(`${clientId}: ${scopes.join(' ')}`));
+  const blocks = never.length === 0 ? [] : [['scopes that no request has needed', ...never].join('\n  ')];
+  print(
+    context,
+    { requests, causes, unusedScopes: Object.fromEntries(unused) },
+    [title, ...causes.map(describeCause), ...blocks].join('\n\n'),
+  );
 }
 
 function readLog(file: string): string {
@@ -70,6 +79,14 @@ function readLine(fields: Readonly<Record<string, unknown>>): readonly Line[] {
   if (!isLine) return [];
   const others = { ...(isText(clientId) && { clientId }), ...(isText(advice) && { advice }) };
   return [{ reason, status, responded, count, path, ...others } as Line];
+}
+
+/** Which scopes a client holds and has not used. */
+function readUnused({
+  clientId,
+  unused,
+}: Readonly<Record<string, unknown>>): readonly (readonly [clientId: string, scopes: readonly string[]])[] {
+  return isText(clientId) && Array.isArray(unused) && unused.every(isText) ? [[clientId, unused]] : [];
 }
 
 function isText(value: unknown): value is string {

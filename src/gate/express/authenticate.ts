@@ -224,13 +224,13 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
     status: () => verifier.status(),
     close() {
       recorder.close();
-      differences.close();
+      trials.close();
       held.close();
       return verifier.close();
     },
   });
   rememberGate(gate, verifier);
-  const differences = letTryGate(gate, { gate: requestGate, settings, decide, advisor: recorder.advisor });
+  const trials = letTryGate(gate, { gate: requestGate, settings, decide, advisor: recorder.advisor });
   return gate;
 }
 

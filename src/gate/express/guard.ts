@@ -282,7 +282,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
   }
 
   Object.defineProperty(guard, 'name', { value: name });
-  letTryGuard(guard, name, check);
+  letTryGuard(guard, { name, scopes: isScopeRequirement(requirement) ? scopesOf(requirement) : [], check });
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { notify } from '../core/callbacks';
 import { withTimeLimit } from '../core/clock';
+import type { Timer } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
@@ -39,24 +40,43 @@ const trialMakers = new WeakMap<object, () => TrialMiddleware>();
 /** Triples of client, reason and route that are counted one by one. */
 const MAX_DIFFERENCES = 5_000;
 
-/** Counts where the trials of a gate, and of guards after it, decide otherwise than what responds. */
-const differencesOf = new WeakMap<RequestState['gate'], RefusalCounter>();
+/** What the trials of a gate, and of guards after it, log. */
+interface TrialLog {
+  /** Where they decide otherwise than what responds. */
+  readonly differences: RefusalCounter;
+  readonly use: ScopeUse;
+}
+
+const logsOf = new WeakMap<RequestState['gate'], TrialLog>();
 
 /**
  * Lets `reportOnly()` try a gate out, and guards after it.
  *
- * @returns the counter of the differences, to be closed with the gate
+ * @returns what writes the lines that are pending, when the gate is closed
  */
-export function letTryGate(middleware: object, gate: TriableGate): RefusalCounter {
+export function letTryGate(middleware: object, gate: TriableGate): { close(): void } {
   const differences = refusalCounter(gate.settings, 'differently decided', MAX_DIFFERENCES);
-  differencesOf.set(gate.gate, differences);
+  const use = scopeUse(gate.settings);
+  logsOf.set(gate.gate, { differences, use });
   trialMakers.set(middleware, () => gateOnTrial(gate));
-  return differences;
+  return {
+    close() {
+      differences.close();
+      use.close();
+    },
+  };
+}
+
+/** A guard as its trial needs it; `scopes` are those that it requires. */
+interface TriableGuard {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly check: GuardCheck;
 }
 
 /** Lets `reportOnly()` try a guard out. */
-export function letTryGuard(middleware: object, name: string, check: GuardCheck): void {
-  trialMakers.set(middleware, () => guardOnTrial(name, check));
+export function letTryGuard(middleware: object, guard: TriableGuard): void {
+  trialMakers.set(middleware, () => guardOnTrial(guard));
 }
 
 /** The member that marks a trial, also one of another copy of this package. */
@@ -78,6 +98,8 @@ interface Trial {
   deciding: Promise<void> | undefined;
   /** What has to end before the trial can be compared with the response. */
   readonly work: Promise<void>[];
+  /** Scopes that the guards on trial require. */
+  readonly scopes: string[];
   hasFailed: boolean;
 }
 
@@ -162,7 +184,7 @@ function gateOnTrial({ gate, settings: { schedule }, decide, advisor }: TriableG
 
 const TOO_LATE = new Error('the trial has not decided in time');
 
-function guardOnTrial(name: string, check: GuardCheck): TrialMiddleware {
+function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
   let hasWarned = false;
 
   return (req, res, next) => {
@@ -173,6 +195,7 @@ function guardOnTrial(name: string, check: GuardCheck): TrialMiddleware {
       hasWarned = true;
       return next();
     }
+    trial.scopes.push(...scopes);
     const refuse = (refusal: AuthError | undefined): void => void (trial.refusal ??= refusal);
     const ask = (): void | Promise<void> => {
       // A guard adds nothing where the gate, or a guard before it, would have refused.
@@ -202,7 +225,7 @@ function begin(
 ): Trial {
   const trial: Trial = {
     ...{ gate, state: stateOf(req), auth, refusal },
-    ...{ deciding: undefined, work: [], hasFailed: false },
+    ...{ deciding: undefined, work: [], scopes: [], hasFailed: false },
   };
   const trials = trialsOf.get(req);
   if (trials) trials.push(trial);
@@ -238,10 +261,12 @@ function logFailure({ gate }: Trial, error: unknown): void {
 }
 
 function compare(
-  { gate, auth, refusal, hasFailed }: Trial,
+  { gate, auth, refusal, scopes, hasFailed }: Trial,
   req: GateRequest,
   { statusCode: responded }: ServerResponse,
 ): void {
+  const log = logsOf.get(gate);
+  if (auth && scopes.length > 0 && responded < 400) log?.use.add(auth, scopes);
   // A 403 may be about something that no token says.
   const isDifferent = refusal ? responded !== 401 && responded !== 403 : responded === 401;
   if (hasFailed || !isDifferent) return;
@@ -251,5 +276,48 @@ function compare(
   // The pattern of the route, so that there are only as many lines as routes.
   const [method, path] = [req.method ?? '', routeOf(req)];
   const difference = { reason, status, responded, issuer, clientId, method, path, detail, advice, count: 1 };
-  differencesOf.get(gate)?.add(`${reason} ${issuer} ${clientId} ${path}`, difference);
+  log?.differences.add(`${reason} ${issuer} ${clientId} ${path}`, difference);
+}
+
+/** How often the unused scopes of clients are logged, and of how many clients. */
+const UNUSED_EVERY_MS = 600_000;
+const MAX_COUNTED_CLIENTS = 1_000;
+
+/** Collects which scopes clients hold, and which of them a guard on trial has required of a request that was served. */
+interface ScopeUse {
+  readonly add: (auth: Auth, required: readonly string[]) => void;
+  readonly close: () => void;
+}
+
+function scopeUse({ logger, schedule }: Pick<GateSettings, 'logger' | 'schedule'>): ScopeUse {
+  const clients = new Map<string, { readonly held: Set<string>; readonly used: Set<string>; logged: string }>();
+  let timer: Timer | undefined;
+  let closed = false;
+
+  function log(): void {
+    timer = undefined;
+    for (const [clientId, client] of clients) {
+      const unused = [...client.held].filter((scope) => !client.used.has(scope));
+      const text = unused.join(' ');
+      if (text === client.logged) continue;
+      client.logged = text;
+      logger.info({ clientId, unused }, 'scopes that a client holds, and no request has needed so far');
+    }
+  }
+
+  return {
+    add({ clientId, scopes }, required) {
+      if (!clients.has(clientId) && clients.size >= MAX_COUNTED_CLIENTS) return;
+      const client = clients.get(clientId) ?? { held: new Set(), used: new Set(), logged: '' };
+      clients.set(clientId, client);
+      for (const scope of scopes) client.held.add(scope);
+      for (const scope of required) client.used.add(scope);
+      if (!closed) timer ??= schedule(log, UNUSED_EVERY_MS);
+    },
+    close() {
+      closed = true;
+      timer?.cancel();
+      log();
+    },
+  };
 }

@@ -148,6 +148,19 @@ describe('reportOnly()', () => {
     await gate.close();
   });
 
+  it('says every ten minutes which scopes a client holds and has not needed, where that has changed', async () => {
+    const { get, time, logger, gate } = trial();
+    const unused = () => logger.entries.filter(({ level }) => level === 'info').map(({ fields }) => fields);
+    await get(token({ claims: { scope: 'menus:read orders:read orders:write' } }));
+    await time.advance(600_000);
+    expect(unused()).toEqual([{ clientId: 'pos-17', unused: ['menus:read', 'orders:write'] }]);
+    await get(token({ claims: { scope: 'menus:read' } }));
+    await time.advance(600_000);
+    await gate.close();
+    await get(token());
+    expect([unused().length, time.pending]).toEqual([1, 0]);
+  });
+
   it('has the close() of its gate', async () => {
     const { gate, time } = gateWith();
     const tried = reportOnly(gate);
