@@ -44,7 +44,7 @@ const MAX_DIFFERENCES = 5_000;
 interface TrialLog {
   /** Where they decide otherwise than what responds. */
   readonly differences: RefusalCounter;
-  readonly use: ScopeUse;
+  readonly use: ReturnType<typeof scopeUse>;
 }
 
 const logsOf = new WeakMap<RequestState['gate'], TrialLog>();
@@ -284,12 +284,7 @@ const UNUSED_EVERY_MS = 600_000;
 const MAX_COUNTED_CLIENTS = 1_000;
 
 /** Collects which scopes clients hold, and which of them a guard on trial has required of a request that was served. */
-interface ScopeUse {
-  readonly add: (auth: Auth, required: readonly string[]) => void;
-  readonly close: () => void;
-}
-
-function scopeUse({ logger, schedule }: Pick<GateSettings, 'logger' | 'schedule'>): ScopeUse {
+function scopeUse({ logger, schedule }: Pick<GateSettings, 'logger' | 'schedule'>) {
   const clients = new Map<string, { readonly held: Set<string>; readonly used: Set<string>; logged: string }>();
   let timer: Timer | undefined;
   let closed = false;
@@ -306,7 +301,7 @@ function scopeUse({ logger, schedule }: Pick<GateSettings, 'logger' | 'schedule'
   }
 
   return {
-    add({ clientId, scopes }, required) {
+    add({ clientId, scopes }: Auth, required: readonly string[]): void {
       if (!clients.has(clientId) && clients.size >= MAX_COUNTED_CLIENTS) return;
       const client = clients.get(clientId) ?? { held: new Set(), used: new Set(), logged: '' };
       clients.set(clientId, client);
@@ -314,7 +309,7 @@ function scopeUse({ logger, schedule }: Pick<GateSettings, 'logger' | 'schedule'
       for (const scope of required) client.used.add(scope);
       if (!closed) timer ??= schedule(log, UNUSED_EVERY_MS);
     },
-    close() {
+    close(): void {
       closed = true;
       timer?.cancel();
       log();

@@ -21,6 +21,7 @@ export interface PostgresClient {
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
   on?(event: 'error', listener: (error: Error) => void): unknown;
+  readonly options?: { readonly max?: number | undefined };
 }
 
 /** Runs one statement, bounded in time, and returns its rows. @throws SourceError */

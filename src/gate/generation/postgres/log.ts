@@ -1,7 +1,7 @@
 import type * as Pg from 'pg';
 import type { Schedule } from '../../core/clock';
-import { dependencies, option, readOptions } from '../../core/options';
-import type { Dependencies, TableOf } from '../../core/options';
+import { dependencies, option, readOptions, refuseOption } from '../../core/options';
+import type { Dependencies, OptionPlace, TableOf } from '../../core/options';
 import { loadPeer } from '../../core/required-packages';
 import { requireChange } from '../generation';
 import { requireFormat } from '../log';
@@ -35,7 +35,7 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' |
 }
 
 const POSTGRES_OPTIONS = {
-  pool: option.required(option.withMethods<PostgresPool>(['connect'], 'a pool of connections, such as Pool of pg 8')),
+  pool: option.required(option('a pool of connections, such as Pool of pg 8', readPool)),
   table: option('the name of a table', postgresTable, postgresTable('tillgate_generations')),
   createTable: option.boolean(false),
   mark: option.boolean(true),
@@ -100,6 +100,13 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
       return Promise.resolve();
     },
   };
+}
+
+function readPool(given: unknown, at: OptionPlace): PostgresPool | undefined {
+  const pool = given as PostgresPool | null;
+  if (typeof pool?.connect !== 'function') return undefined;
+  if (pool.options?.max === 1) refuseOption(at, 'a pool of at least two connections: one reads, one appends', pool);
+  return pool;
 }
 
 /**

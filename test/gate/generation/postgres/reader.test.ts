@@ -248,6 +248,7 @@ describe('postgresGenerations', () => {
       'option "pool" must be a pool of connections, such as Pool of pg 8, got "postgres://db"',
     ],
     [{ pools: {} }, 'unknown option "pools"; did you mean "pool"?'],
+    [{ pool: { connect() {}, options: { max: 1 } } }, 'option "pool" must be a pool of at least two connections'],
     [{ pool: { connect() {} }, createTable: 'yes' }, 'option "createTable" must be true or false, got "yes"'],
     [{ pool: { connect() {} }, mark: 'off' }, 'option "mark" must be true or false, got "off"'],
     [{ pool: { connect() {} }, timeoutMs: 0 }, 'option "timeoutMs" must be a number of ms from 1 to 600000, got 0'],
