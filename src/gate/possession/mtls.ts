@@ -81,7 +81,7 @@ function forwardedReader(
 
   return function thumbprintOfForwarded(request) {
     try {
-      // A gate hands over the request that it got.
+      // The app's function gets the app's request.
       const given: unknown = valueOf(() => certificate(request as IncomingMessage));
       if (given instanceof X509Certificate) return hash(given.raw);
       if (typeof given !== 'string' || given.length > MAX_LENGTH) return undefined;
