@@ -1,4 +1,4 @@
-import { Session } from 'node:inspector/promises';
+import { functionsCalled } from '../../all/work/called';
 import { recordingLogger } from '../../support/log';
 import { gateApp } from '../../support/gate-app';
 import type { GateApp } from '../../support/gate-app';
@@ -8,22 +8,8 @@ const EXPIRED = { claims: { exp: NOW - 100 } };
 
 /** How often tokens are parsed while something runs. */
 async function parsesOf(run: () => PromiseLike<unknown>): Promise<number> {
-  const session = new Session();
-  session.connect();
-  await session.post('Profiler.enable');
-  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  // The first result has calls from before the start.
-  await session.post('Profiler.takePreciseCoverage');
-  await run();
-  const { result } = await session.post('Profiler.takePreciseCoverage');
-  await session.post('Profiler.stopPreciseCoverage');
-  session.disconnect();
-  const functions = result
-    .filter(({ url }) => /\/token\/jws\.ts(?:\?|$)/.test(url))
-    .flatMap((script) => script.functions)
-    .filter(({ functionName }) => functionName === 'parseToken');
-  // The getter of the export has the same name and comes first.
-  return functions.at(-1)?.ranges[0]?.count ?? 0;
+  const called = await functionsCalled(run);
+  return called.find(({ url, name }) => /\/token\/jws\.ts(?:\?|$)/.test(url) && name === 'parseToken')?.count ?? 0;
 }
 
 /** A gate that has accepted a token, as one that is configured right. */
