@@ -281,7 +281,7 @@ function lineOf(lines: readonly string[], operation: string): number | undefined
   return (below < 0 ? at : below) + 1;
 }
 
-/** The case that an operation fails which is open to anybody. */
+/** The case that fails if an operation is open to every caller. */
 const OPEN = ' refuses a request without a token';
 
 /** Failures of one class with the same differences have one cause, and so have all of operations that are open. */
@@ -301,7 +301,7 @@ function byCause(failures: readonly Failure[]): readonly (readonly [Failure, ...
   return [...groups.values()];
 }
 
-/** More operations that were not tested are counted only. */
+/** How many untested operations are named; further ones are only counted. */
 const LISTED = 20;
 
 /** The three numbers: what a green run is worth. */

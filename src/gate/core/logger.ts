@@ -15,7 +15,7 @@ export const consoleLogger: Logger = {
   error: (fields, message) => writeLine('error', fields, message),
 };
 
-/** What `logger: false` means: nobody prepares a line for it. */
+/** What `logger: false` means; the gate prepares no line for it. */
 export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
 
 /** Test environments replace the methods of the console by ones that throw. */

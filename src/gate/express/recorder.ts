@@ -13,7 +13,7 @@ import type { Timing } from './decision';
 import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
 import type { GateRequest } from './request-state';
 
-/** Takes every decision of a gate and of its guards. */
+/** Records every decision of a gate and of its guards. */
 export interface DecisionRecorder {
   readonly accepted: (req: GateRequest, auth: Auth | undefined, timing: Timing | undefined) => void;
   /** @param auth - the caller that a guard refuses: its token was good */

@@ -92,7 +92,7 @@ function parseWithEscapedNames(text: string, escaped: readonly Range[]): ReturnT
  * Copies the objects of a parsed value to ones without a prototype, and counts their members. Iterates instead of
  * recursing, because a payload may be nested deeper than the stack.
  *
- * @param standIns - the names that others have replaced
+ * @param standIns - the true name for each name that replaces one with an escape
  */
 function withoutPrototypes(
   parsed: unknown,
@@ -122,8 +122,8 @@ function withoutPrototypes(
 }
 
 /**
- * Takes the prototype before there are members: so objects with the same names share a hidden class, also when they are frozen.
- * `Object.create(null)` makes a hash table, and each frozen one has a class of its own: memory for each token, and slow reads.
+ * Makes an object without a prototype. It has none before its first member, so objects with the same names share a hidden class,
+ * frozen or not. `Object.create(null)` makes a hash table, and V8 gives each frozen one a class of its own.
  */
 function withoutPrototype(): Record<string, unknown> {
   return Object.setPrototypeOf({}, null) as Record<string, unknown>;
