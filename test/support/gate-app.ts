@@ -65,8 +65,6 @@ export function gateApp({ routes = orderRoutes, ...given }: GateAppOptions = {})
   });
   app.use(problemHandler({ logger: log }));
 
-  const send = (test: Test, token?: string): Test =>
-    token === undefined ? test : test.set('Authorization', `Bearer ${token}`);
   return {
     app,
     gate,
@@ -74,9 +72,18 @@ export function gateApp({ routes = orderRoutes, ...given }: GateAppOptions = {})
     presented,
     log,
     decisions,
-    get: (token, path = '/v1/orders') => send(request(app).get(path), token),
-    post: (token, path = '/v1/orders') => send(request(app).post(path), token),
+    get: (token, path = '/v1/orders') => getFrom(app, token, path),
+    post: (token, path = '/v1/orders') => withToken(request(app).post(path), token),
   };
+}
+
+/** GET with a bearer token, or without one. */
+export function getFrom(app: Parameters<typeof request>[0], token?: string, path = '/'): Test {
+  return withToken(request(app).get(path), token);
+}
+
+function withToken(test: Test, token: string | undefined): Test {
+  return token === undefined ? test : test.auth(token, { type: 'bearer' });
 }
 
 /** A gate of the test issuer, at the fixed time of the tests, without an app. Default logger: one that nobody reads. */

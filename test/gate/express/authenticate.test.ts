@@ -1,8 +1,9 @@
 import { authenticate, ConfigurationError, explain } from '../../../src/gate';
 import { rememberEnvironment } from '../../support/environment';
-import { gateApp } from '../../support/gate-app';
+import { gateApp, testGate } from '../../support/gate-app';
 import { AUDIENCE, ISSUER, token, NOW_MS, GENERATION } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
+import { memoryGenerations } from '../../../src/gate/generation';
 import type { GenerationSource } from '../../../src/gate/generation';
 import type { Fetch } from '../../../src/gate/token/http';
 import { fakeTime, settle } from '../../support/fake-time';
@@ -10,76 +11,71 @@ import { serveLog } from '../generation/http/scene';
 import { eventually, keyServer } from '../../support/key-server';
 
 const KEYS = jwks(testKey());
-const good = { issuer: ISSUER, audience: AUDIENCE, keys: KEYS };
+const JWKS_URI = 'https://login.test/jwks';
+const idle = () => ({ cancel() {} });
 
 describe('authenticate(): good options', () => {
   it('leaves them alone: frozen ones work, and stay as they were', async () => {
-    const options = deepFreeze({
-      ...good,
-      algorithms: ['ES256'],
-      audience: [AUDIENCE],
-      generationClaim: 'generation',
-    } as const);
+    const algorithms = Object.freeze(['ES256'] as const);
+    const audience = Object.freeze([AUDIENCE]);
+    const options = Object.freeze({ keys: deepFreeze(KEYS), algorithms, audience, generationClaim: 'generation' });
     const before = JSON.stringify(options);
     await gateApp(options).get(token()).expect(200);
     expect(JSON.stringify(options)).toBe(before);
   });
 
   it('takes undefined for left out', async () => {
-    await gateApp({
-      authUrl: undefined,
-      preset: undefined,
-      realm: undefined,
-      maxStalenessMs: undefined,
-      fetch: undefined,
-      keys: KEYS,
-    })
+    const names = ['authUrl', 'preset', 'realm', 'maxStalenessMs', 'fetch'];
+    const leftOut = Object.fromEntries(names.map((name) => [name, undefined]));
+    await gateApp({ ...leftOut, keys: KEYS })
       .get(token())
       .expect(200);
   });
 
-  it('takes an issuer that is not an address where keys are given', async () => {
-    await gateApp({ issuer: 'till-17' })
-      .get(token({ claims: { iss: 'till-17' } }))
-      .expect(200);
-  });
-
-  it('takes http: with allowHttp, and on loopback without', async () => {
-    const fetch = (): Promise<Response> => Promise.reject(new Error('down'));
-    const schedule = () => ({ cancel() {} });
-    const logger = { info() {}, warn() {}, error() {} };
-    for (const options of [{ issuer: 'http://login.test', allowHttp: true }, { issuer: 'http://localhost:4000' }]) {
-      await authenticate({ ...options, audience: AUDIENCE, fetch, schedule, logger }).close();
-    }
+  it('takes an issuer that is not a URL where keys are given', async () => {
+    const raw = token({ claims: { iss: 'till-17' } });
+    await gateApp({ issuer: 'till-17' }).get(raw).expect(200);
   });
 
   it.each([
-    [0, 4],
-    [1, 2],
-  ])(
-    'verifies a token twice before it is remembered; with verifiedTokens: %d, 4 requests %d times',
-    async (max, times) => {
-      const through = gateApp({ verifiedTokens: max });
-      const raw = token();
-      for (let index = 0; index < 4; index++) await through.get(raw).expect(200);
-      expect(new Set(through.decisions.map(({ auth }) => auth)).size).toBe(times);
-    },
-  );
+    ['on loopback', { issuer: 'http://localhost:4000' }],
+    ['with allowHttp', { issuer: 'http://login.test', allowHttp: true }],
+  ])('takes http: %s', async (_where, options) => {
+    await testGate({ ...options, keys: undefined, fetch: down, schedule: idle }).close();
+  });
 
   it('is a function named authenticate with ready, status and close', async () => {
     const { gate } = gateApp();
     expect(gate.name).toBe('authenticate');
     await gate.ready();
+    const generations = { source: 'none', floors: 0, reads: 0, failures: 0 };
     expect(gate.status()).toEqual({
       ready: true,
-      issuers: [
+      issuers: [{ issuer: ISSUER, keys: { state: 'fresh', keys: 1 }, generations }],
+    });
+    await gate.close();
+  });
+
+  it.each([
+    ['nothing where there is a source', memoryGenerations(), []],
+    [
+      'once, at construction, where there is none: nothing is refused',
+      undefined,
+      [
         {
-          issuer: ISSUER,
-          keys: { state: 'fresh', keys: 1 },
-          generations: { source: 'none', floors: 0, reads: 0, failures: 0 },
+          level: 'warn',
+          fields: { issuer: ISSUER },
+          message:
+            "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire",
         },
       ],
-    });
+    ],
+  ])("with generationClaim: 'iat' says %s", async (_what, generationSource, lines) => {
+    const { get, gate, log } = gateApp({ generationClaim: 'iat', generationSource });
+    await gate.ready();
+    expect(log.entries).toEqual(lines);
+    for (let times = 0; times < 2; times++) await get(token()).expect(200);
+    expect(log.entries).toEqual(lines);
     await gate.close();
   });
 });
@@ -88,41 +84,30 @@ describe('authenticate() without options', () => {
   afterEach(rememberEnvironment());
 
   it('reads the TILLGATE_* variables, and says all that is wrong with them', () => {
-    process.env['TILLGATE_PORT'] = 'abc';
-    process.env['TILLGATE_PRESET'] = 'azure';
-    const caught = catchFrom(() => authenticate());
-    expect(caught).toBeInstanceOf(ConfigurationError);
-    const { problems } = caught as ConfigurationError;
-    for (const name of ['TILLGATE_PORT', 'TILLGATE_PRESET']) {
-      expect(problems.filter((problem) => problem.includes(name))).toHaveLength(1);
+    Object.assign(process.env, { TILLGATE_PORT: 'abc', TILLGATE_PRESET: 'azure' });
+    expect.assertions(3);
+    try {
+      authenticate();
+    } catch (error) {
+      expect(error).toBeInstanceOf(ConfigurationError);
+      for (const name of ['TILLGATE_PORT', 'TILLGATE_PRESET']) {
+        expect((error as ConfigurationError).problems.filter((problem) => problem.includes(name))).toHaveLength(1);
+      }
     }
   });
 
   it('says what is missing where no variable names the issuer', () => {
     for (const name of Object.keys(process.env)) if (name.startsWith('TILLGATE_')) delete process.env[name];
-    const caught = catchFrom(() => authenticate());
-    expect(caught).toBeInstanceOf(ConfigurationError);
-    expect((caught as ConfigurationError).message).toContain('TILLGATE_AUTH_URL');
+    expect(() => authenticate()).toThrow(ConfigurationError);
+    expect(() => authenticate()).toThrow('TILLGATE_AUTH_URL');
   });
 });
 
-function catchFrom(action: () => unknown): unknown {
-  try {
-    action();
-  } catch (error) {
-    return error;
-  }
-  throw new Error('nothing was thrown');
-}
-
 function deepFreeze<Value extends object>(value: Value): Value {
-  Object.values(value).forEach(
-    (member) => typeof member === 'object' && member !== null && deepFreeze(member as object),
-  );
+  for (const member of Object.values(value)) if (typeof member === 'object') deepFreeze(member as object);
   return Object.freeze(value);
 }
 
-const JWKS_URI = 'https://login.test/jwks';
 const down: Fetch = () => Promise.reject(Object.assign(new TypeError('secret'), { cause: { code: 'ECONNREFUSED' } }));
 
 /** A source whose reads are as given. */
@@ -136,8 +121,7 @@ describe('ready()', () => {
     let publish = (): void => {};
     const published = new Promise<void>((resolve) => (publish = resolve));
     const fetch: Fetch = () => published.then(() => Response.json({ keys: [testKey().jwk] }));
-    const schedule = (): { cancel(): void } => ({ cancel() {} });
-    const { gate } = gateApp({ jwksUri: JWKS_URI, fetch, generationClaim: false, schedule });
+    const { gate } = gateApp({ jwksUri: JWKS_URI, fetch, generationClaim: false, schedule: idle });
     let isReady = false;
     const ready = gate.ready().then(() => (isReady = true));
     for (let turns = 0; turns < 5; turns++) await settle();
@@ -158,20 +142,16 @@ describe('ready()', () => {
 
   it('with timeoutMs rejects when that is over, and names all that is not available, and why', async () => {
     const time = fakeTime(NOW_MS);
-    const good = { audience: AUDIENCE, keys: jwks(testKey()) };
-    const { gate } = gateApp({
-      ...{ fetch: down, clock: time.clock, schedule: time.schedule },
-      issuers: [
-        { issuer: 'https://good.test', ...good },
-        { issuer: ISSUER, audience: AUDIENCE, jwksUri: JWKS_URI },
-        {
-          issuer: 'https://other.test',
-          ...good,
-          generationSource: readBy(() => Promise.reject(new RangeError('secret'))),
-        },
-        { issuer: 'https://silent.test', ...good, generationSource: readBy(() => new Promise<never>(() => {})) },
-      ],
-    });
+    const good = { audience: AUDIENCE, keys: KEYS };
+    const failing = readBy(() => Promise.reject(new RangeError('secret')));
+    const silent = readBy(() => new Promise<never>(() => {}));
+    const issuers = [
+      { issuer: 'https://good.test', ...good },
+      { issuer: ISSUER, audience: AUDIENCE, jwksUri: JWKS_URI },
+      { issuer: 'https://other.test', ...good, generationSource: failing },
+      { issuer: 'https://silent.test', ...good, generationSource: silent },
+    ];
+    const { gate } = gateApp({ fetch: down, clock: time.clock, schedule: time.schedule, issuers });
     const outcome = gate.ready({ timeoutMs: 4_000 }).then(
       () => 'ready',
       (error: unknown) => String(error),
@@ -202,14 +182,13 @@ describe('ready()', () => {
     await gate.close();
   });
 
+  const range = 'option "timeoutMs" must be a number of ms from 1 to 9007199254740991, got';
   it.each<[object, string]>([
-    [{ timeoutMs: '5' }, 'ready(): option "timeoutMs" must be a number of ms from 1 to 9007199254740991, got "5"'],
-    [{ timeoutMs: 0 }, 'ready(): option "timeoutMs" must be a number of ms from 1 to 9007199254740991, got 0'],
-    [{ timeout: 5 }, 'ready(): unknown option "timeout"; did you mean "timeoutMs"?'],
+    [{ timeoutMs: '5' }, `${range} "5"`],
+    [{ timeoutMs: 0 }, `${range} 0`],
+    [{ timeout: 5 }, 'unknown option "timeout"; did you mean "timeoutMs"?'],
   ])('refuses %j', async (options, message) => {
-    const { gate } = gateApp();
-    await expect(gate.ready(options)).rejects.toThrow(new TypeError(message));
-    await gate.close();
+    await expect(testGate().ready(options)).rejects.toThrow(new TypeError(`ready(): ${message}`));
   });
 });
 
@@ -226,10 +205,9 @@ describe('a generationSource that is a URL', () => {
       open.add(signal!);
       return new Promise(() => {});
     };
-    const keys = jwks(testKey());
     const time = fakeTime(NOW_MS);
     const follows = { generationSource: 'http://log.test', allowHttp: true, fetch };
-    const through = gateApp({ keys, ...follows, clock: time.clock, schedule: time.schedule });
+    const through = gateApp({ keys: KEYS, ...follows, clock: time.clock, schedule: time.schedule });
     await time.advance(250);
     await through.gate.ready();
     expect(asked).toEqual([
