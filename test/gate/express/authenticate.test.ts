@@ -71,12 +71,12 @@ describe('authenticate(): good options', () => {
       ],
     ],
   ])("with generationClaim: 'iat' says %s", async (_what, generationSource, lines) => {
-    const { get, gate, log } = gateApp({ generationClaim: 'iat', generationSource });
-    await gate.ready();
-    expect(log.entries).toEqual(lines);
-    for (let times = 0; times < 2; times++) await get(token()).expect(200);
-    expect(log.entries).toEqual(lines);
-    await gate.close();
+    const through = gateApp({ generationClaim: 'iat', generationSource });
+    await through.gate.ready();
+    expect(through.log.entries).toEqual(lines);
+    for (let times = 0; times < 2; times++) await through.get(token()).expect(200);
+    expect(through.log.entries).toEqual(lines);
+    await through.gate.close();
   });
 });
 

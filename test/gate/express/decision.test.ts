@@ -119,7 +119,7 @@ describe('what onDecision gets', () => {
 });
 
 describe('an onDecision that fails', () => {
-  const rejectWith = (reason: unknown) => () => Promise.reject(reason as Error);
+  const rejectWith = (reason: unknown) => () => Promise.reject(reason);
   const throwText = (): void => {
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- an observer may throw anything
     throw 'down';
@@ -130,7 +130,7 @@ describe('an onDecision that fails', () => {
     ['rejects with something else than an Error', rejectWith('down'), 'not an Error'],
     ['rejects with an Error', rejectWith(new Error('the observer is down')), 'the observer is down'],
   ])('changes no response, and is logged: one that %s', async (_how, onDecision, error) => {
-    const through = gateApp({ onDecision: onDecision as () => void });
+    const through = gateApp({ onDecision: onDecision });
     await through.get(token()).expect(200);
     await through.get(token({ claims: { exp: 1 } })).expect(401);
     await new Promise(setImmediate);
@@ -172,7 +172,7 @@ it.each<[string, (options: object) => unknown]>([
   ['createAuthServer', (options) => createAuthServer({ issuer: ISSUER, audience: AUDIENCE, dataDir: '.', ...options })],
 ])('%s() refuses what is not a logger', async (name, make) => {
   const expected = 'option "logger" must be an object with the methods info, warn and error, or false, got null';
-  await expect((async () => make({ logger: null }))()).rejects.toThrow(new TypeError(`${name}(): ${expected}`));
+  await expect(Promise.resolve({ logger: null }).then(make)).rejects.toThrow(new TypeError(`${name}(): ${expected}`));
 });
 
 describe('a next() that throws later than its middleware returns', () => {

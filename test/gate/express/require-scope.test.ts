@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import express from 'express';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
-import request from 'supertest';
 import { requirementOf } from '../../../src/gate/express/guard';
 import { isGranted } from '../../../src/gate/gate/scope-requirement';
 import {
@@ -19,37 +18,19 @@ import {
 } from '../../../src/gate';
 import type * as tillgate from '../../../src/gate';
 import type { Middleware } from '../../../src/gate';
-import { gateApp } from '../../support/gate-app';
-import { token, AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
+import { gateApp, getFrom, testGate } from '../../support/gate-app';
+import { token } from '../../support/issuer';
 import { expectRefusal } from '../../support/refusals';
-import { jwks, testKey } from '../../support/keys';
-import { recordingLogger } from '../../support/log';
 import { anotherCopy } from '../../support/modules';
 
 describe('guards', () => {
   describe('requireScope(): its arguments', () => {
-    it.each([
-      [requireScope('a'), { allOf: ['a'] }],
-      [requireScope('a', 'b', 'a'), { allOf: ['a', 'b'] }],
-      [requireScope(['a', 'b']), { allOf: ['a', 'b'] }],
-      [requireScope({ anyOf: ['a', 'b'] }), { anyOf: ['a', 'b'] }],
-    ])('shows what it asks for, frozen: %#', (guard, requirement) => {
-      expect(requirementOf(guard)).toEqual(requirement);
-      expect(Object.isFrozen(requirementOf(guard))).toBe(true);
-      expect(Object.values(requirementOf(guard) ?? {}).every(Object.isFrozen)).toBe(true);
-    });
-
-    it('is a named function and leaves its argument alone', () => {
-      const scopes = Object.freeze(['a', 'b']);
-      expect(requireScope(scopes).name).toBe('requireScope');
-      expect(requirementOf(requireScope(Object.freeze({ anyOf: scopes })))).toEqual({ anyOf: ['a', 'b'] });
-    });
-
     it('does not follow an array that is changed afterwards', () => {
-      const scopes = ['a', 'b'];
-      const guard = requireScope(scopes);
-      scopes.length = 0;
-      expect(requirementOf(guard)).toEqual({ allOf: ['a', 'b'] });
+      const all = ['a', 'b'];
+      const any = [...all];
+      const guards = [requireScope(all), requireScope({ anyOf: any })];
+      all.length = any.length = 0;
+      expect(guards.map(requirementOf)).toEqual([{ allOf: ['a', 'b'] }, { anyOf: ['a', 'b'] }]);
     });
 
     const least = 'requireScope(): expected at least one scope, got';
@@ -91,17 +72,21 @@ describe('guards', () => {
       const make = requireClaim as (...args: readonly unknown[]) => unknown;
       expect(() => make(...args)).toThrow(new TypeError(message));
     });
-
-    it('shows which claim it looks at, and is a named function', () => {
-      const guard = requireClaim('store', () => true);
-      expect([requirementOf(guard), guard.name]).toEqual([{ claim: 'store' }, 'requireClaim']);
-    });
   });
 
-  describe('requireAuthenticated()', () => {
-    it('is a named function', () => {
-      expect(requireAuthenticated().name).toBe('requireAuthenticated');
-    });
+  it.each<[string, Middleware, object]>([
+    ['requireScope', requireScope('a'), { allOf: ['a'] }],
+    ['requireScope', requireScope('a', 'b', 'a'), { allOf: ['a', 'b'] }],
+    ['requireScope', requireScope(Object.freeze(['a', 'b'])), { allOf: ['a', 'b'] }],
+    ['requireScope', requireScope(Object.freeze({ anyOf: Object.freeze(['a', 'b']) })), { anyOf: ['a', 'b'] }],
+    ['requireClaim', requireClaim('store', () => true), { claim: 'store' }],
+    ['requireAuthenticated', requireAuthenticated(), {}],
+  ])('%s() is a named function that shows what it asks for, in another copy too: %#', (name, guard, requirement) => {
+    expect(guard.name).toBe(name);
+    const shown = requirementOf(guard) as object;
+    expect(Reflect.get(guard, Symbol.for('tillgate.guard'))).toBe(shown);
+    expect(shown).toEqual(requirement);
+    expect([shown, ...Object.values(shown)].every(Object.isFrozen)).toBe(true);
   });
 
   it.each<[string, (value: unknown) => unknown, string | undefined]>([
@@ -109,7 +94,7 @@ describe('guards', () => {
     ['false', () => false, 'claim store'],
     ['null', () => null, 'claim store'],
     ['nothing', () => undefined, 'claim store'],
-    ['something that is only true in a condition', () => 1, 'claim store'],
+    ['a number', () => 1, 'claim store'],
   ])('requireClaim() decides immediately about a test that returns %s', async (_what, test, detail) => {
     const guard = requireClaim('store', test as () => boolean);
     const decided: string[] = [];
@@ -155,16 +140,15 @@ describe('defineScopes()', () => {
   });
 
   it('makes the guards of requireScope()', () => {
-    expect(
-      [
-        shop.requireScope('orders:read', 'orders:write'),
-        shop.requireScope(['constructor']),
-        shop.requireScope({ anyOf: ['orders:read', 'orders:write'] }),
-      ].map(requirementOf),
-    ).toEqual([
-      requirementOf(requireScope('orders:read', 'orders:write')),
-      requirementOf(requireScope(['constructor'])),
-      requirementOf(requireScope({ anyOf: ['orders:read', 'orders:write'] })),
+    const made = [
+      shop.requireScope('orders:read', 'orders:write'),
+      shop.requireScope(['constructor']),
+      shop.requireScope({ anyOf: ['orders:read', 'orders:write'] }),
+    ];
+    expect(made.map(requirementOf)).toEqual([
+      { allOf: ['orders:read', 'orders:write'] },
+      { allOf: ['constructor'] },
+      { anyOf: ['orders:read', 'orders:write'] },
     ]);
   });
 
@@ -178,41 +162,32 @@ describe('defineScopes()', () => {
     expectRefusal(refused, 'insufficient_scope', through, { scopes: ['orders:read'] });
   });
 
-  const meant = 'is not one of the defined scopes; did you mean "orders:read"?';
+  const unknown = 'is not one of the defined scopes;';
+  const meant = `"ordrs:read" ${unknown} did you mean "orders:read"?`;
+  const grammar = 'expected a scope without blanks, quotes and backslashes, got';
+  const two = 'write each scope as a string of its own';
   it.each<[string, readonly unknown[], string]>([
-    ['a misspelt scope', ['ordrs:read'], `requireScope(): "ordrs:read" ${meant}`],
-    ['another case', ['Orders:read'], `requireScope(): "Orders:read" ${meant}`],
-    ['the second of two', ['orders:write', 'ordrs:read'], `requireScope(): "ordrs:read" ${meant}`],
-    ['one in an array', [['ordrs:read']], `requireScope(): "ordrs:read" ${meant}`],
-    ['one of anyOf', [{ anyOf: ['orders:write', 'ordrs:read'] }], `requireScope(): "ordrs:read" ${meant}`],
-    [
-      'a name of every object',
-      ['toString'],
-      'requireScope(): "toString" is not one of the defined scopes; known are orders:read, orders:write, constructor',
-    ],
-    ['nothing', [], 'requireScope(): expected at least one scope, got an empty array'],
-    [
-      'two scopes in one string',
-      ['orders:read orders:write'],
-      'requireScope(): expected a scope without blanks, quotes and backslashes, got "orders:read orders:write"; write each scope as a string of its own',
-    ],
+    ['a misspelt scope', ['ordrs:read'], meant],
+    ['another case', ['Orders:read'], `"Orders:read" ${unknown} did you mean "orders:read"?`],
+    ['the second of two', ['orders:write', 'ordrs:read'], meant],
+    ['one in an array', [['ordrs:read']], meant],
+    ['one of anyOf', [{ anyOf: ['orders:write', 'ordrs:read'] }], meant],
+    ['a name of every object', ['toString'], `"toString" ${unknown} known are orders:read, orders:write, constructor`],
+    ['nothing', [], 'expected at least one scope, got an empty array'],
+    ['two scopes in one string', ['orders:read items:read'], `${grammar} "orders:read items:read"; ${two}`],
   ])('its requireScope() refuses %s at construction', (_what, args, message) => {
     const make = shop.requireScope as (...given: readonly unknown[]) => unknown;
-    expect(() => make(...args)).toThrow(new TypeError(message));
+    expect(() => make(...args)).toThrow(new TypeError(`requireScope(): ${message}`));
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'at least one scope, got undefined'],
-    ['an empty array', [], 'at least one scope, got an empty array'],
-    ['a string', 'orders:read', 'at least one scope, got "orders:read"'],
-    ['a number', ['a', 17], 'a scope without blanks, quotes and backslashes, got 17'],
-    [
-      'two scopes in one string',
-      ['a b'],
-      'a scope without blanks, quotes and backslashes, got "a b"; write each scope as a string of its own',
-    ],
-  ])('refuses %s', (_what, scopes, expected) => {
-    expect(() => defineScopes(scopes as string[])).toThrow(new TypeError(`defineScopes(): expected ${expected}`));
+    ['nothing', undefined, 'expected at least one scope, got undefined'],
+    ['an empty array', [], 'expected at least one scope, got an empty array'],
+    ['a string', 'orders:read', 'expected at least one scope, got "orders:read"'],
+    ['a number', ['a', 17], `${grammar} 17`],
+    ['two scopes in one string', ['a b'], `${grammar} "a b"; ${two}`],
+  ])('refuses %s', (_what, scopes, message) => {
+    expect(() => defineScopes(scopes as string[])).toThrow(new TypeError(`defineScopes(): ${message}`));
   });
 });
 
@@ -247,11 +222,9 @@ async function http2Server(...middlewares: readonly Middleware[]) {
   };
 }
 
-const options = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS };
-
 describe('a server of node:http2', () => {
   const seen: unknown[] = [];
-  const gate = authenticate({ ...options, logger: recordingLogger(), unguarded: 'refuse' });
+  const gate = testGate({ unguarded: 'refuse' });
   const guards = [
     requireScope('orders:read'),
     requireClaim('sub', (value, req) => seen.push([value, req.auth?.clientId]) > 0),
@@ -281,7 +254,7 @@ describe('a server of node:http2', () => {
   ])('refuses %s', async (_what, authorization, status, code, challenge) => {
     const server = await open(gate, ...guards);
     const response = await server.get(authorization);
-    expect([response.status, (JSON.parse(response.body) as { code: string }).code]).toEqual([status, code]);
+    expect([response.status, codeOf(response)]).toEqual([status, code]);
     if (challenge !== undefined) expect(response.headers['www-authenticate']).toBe(challenge);
     expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
     expect(server.reached).toEqual([]);
@@ -289,32 +262,33 @@ describe('a server of node:http2', () => {
 
   it('replaces a response that no guard allowed by 500', async () => {
     const server = await open(gate);
-    const { status, body } = await server.get(`Bearer ${token()}`);
-    expect([status, (JSON.parse(body) as { code: string }).code]).toEqual([500, 'internal_error']);
+    const response = await server.get(`Bearer ${token()}`);
+    expect([response.status, codeOf(response)]).toEqual([500, 'internal_error']);
   });
 });
 
+function codeOf({ body }: Received): string {
+  return (JSON.parse(body) as { code: string }).code;
+}
+
 describe('mistakes of the app', () => {
-  it.each<[string, Middleware | typeof requireScope, string]>([
+  it.each<[string, unknown, string]>([
     ['requireScope', requireScope, "requireScope('orders:read')"],
     ['requireScope', defineScopes(['a']).requireScope, "requireScope('orders:read')"],
     ['requireClaim', requireClaim, "requireClaim('tenant', (value) => value === 'shop')"],
     ['requireAuthenticated', requireAuthenticated, 'requireAuthenticated()'],
     ['authenticate', authenticate, 'authenticate(...)'],
     ['problemHandler', problemHandler, 'problemHandler(...)'],
-  ] as [string, Middleware, string][])(
-    '%s registered without being called says how it is written',
-    async (name, handler, call) => {
-      const errors: unknown[] = [];
-      const app = express().get('/', handler as RequestHandler, (_req, res) => void res.json('reached'));
-      const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => {
-        errors.push(error.message);
-        res.sendStatus(500);
-      };
-      await request(app.use(onError)).get('/').expect(500);
-      expect(errors).toEqual([`${name} is registered as a middleware without being called: write ${call}`]);
-    },
-  );
+  ])('%s registered without being called says how it is written', async (name, handler, call) => {
+    const errors: unknown[] = [];
+    const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => {
+      errors.push(error.message);
+      res.sendStatus(500);
+    };
+    const app = express().get('/', handler as RequestHandler, (_req, res) => void res.json('reached'));
+    await getFrom(app.use(onError)).expect(500);
+    expect(errors).toEqual([`${name} is registered as a middleware without being called: write ${call}`]);
+  });
 
   it('a guard after the gate of another copy of the package says so, and allows nothing', async () => {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- loads it anew
