@@ -14,7 +14,6 @@ describe('the scaffold', () => {
 
   it('serves a placeholder to a client with the scope', async () => {
     const response = await request(app).get('/v1/orders').set('Authorization', `Bearer ${token}`);
-
     expect(response.status).toBe(200);
     expect(response.headers).toMatchObject({
       'x-placeholder': 'true',
@@ -27,7 +26,6 @@ describe('the scaffold', () => {
 
   it('puts the request id into the problem body', async () => {
     const response = await request(app).get('/v1/orders').set('X-Request-Id', 'till-7.1');
-
     expectProblem(response, { status: 401, code: 'missing_token' });
     expect(response.body.request_id).toBe('till-7.1');
     expect(response.body.type).toBe('http://127.0.0.1:3000/problems/missing_token');
@@ -61,14 +59,12 @@ describe('the scaffold', () => {
     const { app, drain } = appScene();
     drain();
     const response = await request(app).get(path);
-
     expectProblem(response, { status, code, type: `http://127.0.0.1:3000/problems/${code}` });
     expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
   });
 
   it('refuses a token in a form body', async () => {
     const response = await request(app).post('/v1/orders').type('form').send({ access_token: token });
-
     expectProblem(response, { status: 400, code: 'token_in_body' });
   });
 
@@ -77,13 +73,11 @@ describe('the scaffold', () => {
       .post('/v1/orders')
       .type('form')
       .send(`a=${'x'.repeat(17_000)}`);
-
     expectProblem(response, { status: 413, code: 'payload_too_large' });
   });
 
   it('publishes its metadata without a token', async () => {
     const response = await request(app).get('/.well-known/oauth-protected-resource');
-
     expect(response.body).toEqual({
       resource: 'http://127.0.0.1:3000',
       authorization_servers: ['https://login.test'],
@@ -188,9 +182,7 @@ describe('the rate limit', () => {
 
   it('can be off', async () => {
     const { app } = appScene({ TILLGATE_RATE_LIMIT: 'off' });
-
     const response = await request(app).get('/v1/orders').set('Authorization', `Bearer ${token}`);
-
     expect(response.status).toBe(200);
     expect(response.headers).not.toHaveProperty('ratelimit');
   });
@@ -199,7 +191,6 @@ describe('the rate limit', () => {
 describe('health', () => {
   it('is alive and ready without a token', async () => {
     const { app } = appScene();
-
     expect((await request(app).get('/livez')).body).toEqual({ status: 'alive' });
     const ready = await request(app).get('/readyz');
     expect(ready.status).toBe(200);
@@ -210,9 +201,7 @@ describe('health', () => {
     const fetch = () => Promise.reject(new Error('no network'));
     const gate = { issuer: 'https://login.test', audience: 'https://api.test', fetch };
     const { app } = appScene({}, gate);
-
     const response = await request(app).get('/readyz');
-
     expectProblem(response, { status: 503, code: 'not_ready' });
     expect(response.headers['retry-after']).toBe('1');
     expect(response.body.components).toEqual({ keys: 'starting', generations: 'none' });
@@ -221,9 +210,7 @@ describe('health', () => {
 
   it('is not ready, but still accepts requests, while it drains', async () => {
     const { app, drain } = appScene();
-
     drain();
-
     expectProblem(await request(app).get('/readyz'), { status: 503, code: 'draining' });
     const response = await request(app).get('/v1/orders').set('Authorization', `Bearer ${token}`);
     expect(response.status).toBe(200);

@@ -29,7 +29,6 @@ describe('requestId', () => {
     'accepts the id %s of the caller',
     async (id) => {
       const response = await request(app).get('/').set('X-Request-Id', id);
-
       expect(response.headers['x-request-id']).toBe(id);
       expect(response.body).toEqual({ id });
     },
@@ -39,7 +38,6 @@ describe('requestId', () => {
     'generates an id instead of %j',
     async (id) => {
       const response = await request(app).get('/').set('X-Request-Id', Buffer.from(id, 'latin1').toString('latin1'));
-
       expect(response.headers['x-request-id']).toMatch(UUID);
       expect(response.body).toEqual({ id: response.headers['x-request-id'] });
     },
@@ -47,7 +45,6 @@ describe('requestId', () => {
 
   it('generates a new random id for every request by default', async () => {
     const [one, two] = [await request(app).get('/'), await request(app).get('/')];
-
     expect(one.headers['x-request-id']).not.toBe(two.headers['x-request-id']);
   });
 });
@@ -100,9 +97,7 @@ describe('logRequests', () => {
 
   it('says why a request was refused', async () => {
     const { app, events } = observed();
-
     await request(app).get('/refused');
-
     expect(events).toMatchObject([{ path: '/refused', status: 401, reason: 'superseded', detail: 'generation 5 < 7' }]);
   });
 
@@ -115,26 +110,21 @@ describe('logRequests', () => {
     sent.destroy();
     await once(res, 'close');
     await new Promise((resolve) => server.close(resolve));
-
     expect(events).toMatchObject([{ path: '/held', aborted: true }]);
   });
 
   it('removes a token from the path', async () => {
     const { app, events } = observed();
-
     await request(app).get('/v1/orders/eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0dXJl/x');
-
     expect(events).toMatchObject([{ path: '/v1/orders/[token]/x' }]);
   });
 
   it('keeps overlapping requests with the same id apart', async () => {
     const { app, events } = observed();
-
     // The first request is still open when the second one gets its response.
     const first = request(app).get('/held').then();
     await request(app).get('/refused/and/release');
     await first;
-
     expect(events.map(({ path, reason }) => [path, reason])).toEqual([
       ['/held', 'expired'],
       ['/refused/and/release', 'superseded'],

@@ -57,7 +57,6 @@ function blockThread(ms: number): void {
 describe('startServer', () => {
   it('listens on a free port, and returns its URL', async () => {
     const server = await start((_req, res) => res.end('hello'));
-
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
     expect(await (await fetch(server.url)).text()).toBe('hello');
     await server.close();
@@ -67,7 +66,6 @@ describe('startServer', () => {
     const server = await start((_req, res) => res.end('hello'), NEVER_MS);
     const sockets = await Promise.all([1, 2, 3].map(() => idleConnection(server.port)));
     const closed = Promise.all(sockets.map((socket) => once(socket, 'close')));
-
     await server.close();
     await closed;
   });
@@ -134,14 +132,12 @@ describe('startServer', () => {
     const cut = once(socket, 'close');
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await arrived;
-
     await server.close();
     await cut;
   });
 
   it('closes only once, however often close() is called', async () => {
     const server = await start((_req, res) => res.end());
-
     await Promise.all([server.close(), server.close()]);
     await expect(fetch(server.url)).rejects.toThrow('fetch failed');
   });
@@ -150,9 +146,7 @@ describe('startServer', () => {
     const other = createServer().listen(0, HOST);
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-
     const attempt = startServer(() => {}, { ...WHERE, port });
-
     await expect(attempt).rejects.toThrow(
       `cannot listen on http://127.0.0.1:${port}: another process does; stop it, or set TILLGATE_PORT to a free port`,
     );

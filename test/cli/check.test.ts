@@ -181,10 +181,7 @@ describe('introspection', () => {
   const ENDPOINT = `${AUTH_URL}/introspect`;
   const METADATA = { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` };
   const WITH_ENDPOINT = { ...METADATA, introspection_endpoint: ENDPOINT };
-  const CREDENTIAL = {
-    TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api',
-    TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim',
-  };
+  const CREDENTIAL = { TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api', TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim' };
 
   interface Setup {
     readonly metadata?: object;

@@ -75,7 +75,6 @@ describe('clients', () => {
 
   it('are listed as one JSON document', async () => {
     const { stdout } = await scene().run('clients', 'list', '--json');
-
     expect(JSON.parse(stdout)).toEqual([TILL]);
   });
 
@@ -98,13 +97,11 @@ describe('clients', () => {
 
   it('get a new token when the Description changes', async () => {
     const { stdout } = await scene().run('clients', 'describe', 'till-2', 'Till at the door');
-
     expect(stdout).toBe('described till-2: its earlier tokens are discarded; the new one:\naaa.bbb.ccc\n');
   });
 
   it('keep their tokens when the Description stays the same', async () => {
     const { stdout } = await scene().run('clients', 'describe', 'till-2', TILL.description);
-
     expect(stdout).toBe('till-2 has that Description already: its tokens stay\n');
   });
 
@@ -112,7 +109,6 @@ describe('clients', () => {
     const { run, sent } = scene();
     const added = await run('clients', 'scopes', 'till-2', '--add', 'items:read orders:read');
     const changed = await run('clients', 'scopes', 'till-2', '--add', 'items:read', '--remove', 'orders:write');
-
     expect([added.stdout, changed.stdout]).toEqual([
       'till-2 has orders:read orders:write items:read\n',
       'till-2 has orders:read items:read\nits earlier tokens are discarded\n',
@@ -140,10 +136,8 @@ describe('clients', () => {
   it('get a new secret, which is kept instead of the old one', async () => {
     const { run, sent } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
-
     const { stdout } = await run('clients', 'rotate', 'till-2', '--keep-tokens', '--revoke-previous');
     await run('token', 'till-2');
-
     expect(stdout).toBe('new secret of till-2, shown only now: second-secret\n');
     expect(sent[1]?.body).toBe('{"keep_tokens":true,"revoke_previous":true}');
     expect(sent.at(-1)?.body).toContain('client_secret=second-secret');
@@ -152,14 +146,12 @@ describe('clients', () => {
   it('are removed together with the kept secret', async () => {
     const { run } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
-
     expect((await run('clients', 'remove', 'till-2')).stdout).toBe('removed till-2: its tokens are discarded\n');
     expect((await run('token', 'till-2')).exitCode).toBe(2);
   });
 
   it('are revoked', async () => {
     const { stdout } = await scene().run('revoke', 'till-2');
-
     expect(stdout).toBe('revoked: every token of till-2 issued so far is discarded\n');
   });
 
@@ -183,9 +175,7 @@ describe('clients', () => {
 
   it('are managed with the admin token when there is one', async () => {
     const { run, sent } = scene({ TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim' });
-
     await run('clients', 'list');
-
     expect(sent[0]?.headers.get('authorization')).toBe('Bearer geheim-geheim-geheim');
   });
 
@@ -216,7 +206,6 @@ describe('token', () => {
   it('prints the token alone', async () => {
     const { run, sent } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
-
     expect(await run('token', 'till-2')).toEqual({ exitCode: 0, stdout: 'aaa.bbb.ccc\n', stderr: '' });
     expect(Object.fromEntries(new URLSearchParams(sent.at(-1)?.body))).toEqual({
       grant_type: 'client_credentials',
@@ -228,23 +217,18 @@ describe('token', () => {
 
   it('requests the given scopes', async () => {
     const { run, sent } = scene();
-
     await run('token', 'till-2', '--secret', 's', '--scope', 'orders:read');
-
     expect(new URLSearchParams(sent[0]?.body).get('scope')).toBe('orders:read');
   });
 
   it('reads the secret from standard input', async () => {
     const { run, sent } = scene({}, 'piped\n');
-
     await run('token', 'till-2', '--secret-file', '-', '--scope', 'a');
-
     expect(new URLSearchParams(sent[0]?.body).get('client_secret')).toBe('piped');
   });
 
   it('prints the whole token response as JSON', async () => {
     const { stdout } = await scene().run('token', 'till-2', '--secret', 's', '--scope', 'a', '--json');
-
     expect(JSON.parse(stdout)).toEqual(TOKEN);
   });
 
@@ -270,9 +254,7 @@ describe('token', () => {
     const { dataDir, run } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
     const elsewhere = scene({ TILLGATE_DATA_DIR: dataDir, TILLGATE_AUTH_URL: 'https://login.example.com' });
-
     const { exitCode, stderr } = await elsewhere.run('token', 'till-2');
-
     expect(exitCode).toBe(2);
     expect(stderr).toBe(
       'tillgate: the secret of till-2 is not known here: give --secret or --secret-file; tillgate clients add registers a client, tillgate clients rotate till-2 makes a new secret\n',
@@ -284,7 +266,6 @@ describe('token', () => {
     const { dataDir, run } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
     const next = scene({ TILLGATE_DATA_DIR: dataDir, TILLGATE_AUTH_URL: 'http://127.0.0.1:4000' });
-
     expect(await next.run('token', 'till-2')).toEqual({ exitCode: 0, stdout: 'aaa.bbb.ccc\n', stderr: '' });
     expect(next.sent.map(({ method, url }) => `${method} ${url}`)).toEqual([
       'POST http://127.0.0.1:4000/connect/token',
@@ -294,9 +275,7 @@ describe('token', () => {
   it('says what to do about a broken credentials file', async () => {
     const { dataDir, run } = scene();
     writeFileSync(join(dataDir, 'credentials.json'), '{"embedded":');
-
     const { exitCode, stderr } = await run('token', 'till-2');
-
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/credentials.json is broken; remove it, then give every client a new secret/);
   });

@@ -21,7 +21,6 @@ describe('dev', () => {
 
   it('registers two demo clients at the first start, and keeps their secrets for its owner only', async () => {
     const { report } = await whileDevRuns(IDLE, undefined, {}, dataDir);
-
     expect(report.clients.map(({ client_id, scope }) => [client_id, scope])).toEqual([
       [
         'pos-terminal',
@@ -39,7 +38,6 @@ describe('dev', () => {
     const kept = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')) as {
       embedded: Record<string, { client_secret: string }>;
     };
-
     expect(stdout).toMatch(/The token server is ready in \d+ ms/);
     expect(Object.keys(kept.embedded)).toEqual(['pos-terminal', 'kiosk']);
     for (const { client_secret } of Object.values(kept.embedded)) expect(stdout).not.toContain(client_secret);
@@ -118,7 +116,6 @@ describe('dev', () => {
     await whileDevRuns(['--token-server'], async (_run, { auth_url }) => {
       const { port } = new URL(auth_url);
       const second = cliScene({ dataDir: newDataDir(), env: { ...ANY_PORTS, TILLGATE_AUTH_PORT: port } });
-
       expect(await second.run('dev', ...IDLE)).toEqual({
         exitCode: 1,
         stdout: '',

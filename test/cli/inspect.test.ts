@@ -53,7 +53,6 @@ describe('check', () => {
     const { exitCode, stdout } = await scene({
       respond: ({ url }) => json(200, url === jwks_uri ? keys : { issuer: AUTH_URL, jwks_uri }),
     }).run('check');
-
     expect(exitCode).toBe(0);
     expect(stdout).toContain(
       `ok      preset: rfc9068, and ${AUTH_URL} looks like identityserver: if its tokens are refused, set TILLGATE_PRESET=identityserver\n`,
@@ -62,7 +61,6 @@ describe('check', () => {
 
   it('says what to do when the metadata names another issuer', async () => {
     const { exitCode, stdout } = await scene({ env: { TILLGATE_ISSUER: `${AUTH_URL}/` } }).run('check');
-
     expect(exitCode).toBe(1);
     expect(stdout).toContain(
       `failed  issuer: ${AUTH_URL}/.well-known/openid-configuration names another issuer: expected "${AUTH_URL}/", got "${AUTH_URL}"\n`,
@@ -77,7 +75,6 @@ describe('check', () => {
       env,
       respond: ({ url }) => (new URL(url).host === 'keycloak:8443' ? metadata.clone() : undefined),
     }).run('check');
-
     expect(exitCode).toBe(1);
     expect(stdout).toContain(
       '        the metadata names another host than TILLGATE_AUTH_URL, login.test: if it cannot be reached from here, set ' +
@@ -89,7 +86,6 @@ describe('check', () => {
     const { exitCode, stdout } = await scene({
       respond: (request) => (request.url.endsWith('/jwks') ? json(200, { keys: [] }) : authorizationServer(request)),
     }).run('check', '--json');
-
     expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,
@@ -101,7 +97,6 @@ describe('check', () => {
     const { exitCode, stdout } = await scene({
       env: { TILLGATE_GENERATIONS: 'https://id:geheim@login.test/generations' },
     }).run('check');
-
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^failed {2}generations: .*404/m);
     expect(stdout).not.toContain('geheim');
@@ -126,7 +121,6 @@ describe('check', () => {
 
   it('reports wrong variables one by one and ends with 78', async () => {
     const { exitCode, stdout } = await scene({ env: { TILLGATE_PORT: 'x', TILLGATE_PRESET: 'y' } }).run('check');
-
     expect(exitCode).toBe(78);
     expect(stdout.match(/^failed {2}configuration: TILLGATE_\w+/gm)).toEqual([
       'failed  configuration: TILLGATE_PORT',
@@ -183,7 +177,6 @@ describe('explain', () => {
 
   it('names the first check that fails', async () => {
     const { exitCode, stdout } = await scene({ stdin: `${issuer.token({ expired: true })}\n` }).run('explain', '-');
-
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^claims {6}failed {7}expired: .*$/m);
     expect(stdout).toMatch(/^generation {2}not reached$/m);
@@ -192,7 +185,6 @@ describe('explain', () => {
 
   it('says 503 and not 401 when the keys are unavailable', async () => {
     const { exitCode, stdout } = await scene({ respond: () => undefined }).run('explain', issuer.token());
-
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^key +failed +keys_unavailable: /m);
     expect(stdout).toMatch(/^refused with 503$/m);
@@ -257,7 +249,6 @@ describe('init', () => {
     const directory = join(dataDir, 'shop');
     mkdirSync(directory);
     writeFileSync(join(directory, 'notes.txt'), 'mine');
-
     expect(await run('init', directory)).toEqual({
       exitCode: 2,
       stdout: '',

@@ -13,7 +13,6 @@ const scene = cliScene();
 describe('the command line', () => {
   it('lists its commands', async () => {
     const { exitCode, stdout, stderr } = await scene.run('--help');
-
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
     expect(commands).toEqual(
@@ -99,7 +98,6 @@ describe('the command line', () => {
 
   it('says what to do when the server does not respond', async () => {
     const { exitCode, stderr } = await scene.run('clients', 'list');
-
     expect(exitCode).toBe(1);
     expect(stderr).toBe(
       'tillgate: no response from http://127.0.0.1:4000 (ECONNREFUSED); is it running? tillgate dev starts both servers; dev --auth-port, TILLGATE_AUTH_PORT or TILLGATE_AUTH_URL sets its address\n',

@@ -60,13 +60,7 @@ describe('report', () => {
     });
 
     it('reads standard input, and prints JSON on request', async () => {
-      const stdin = JSON.stringify({
-        reason: 'expired',
-        status: 401,
-        responded: 200,
-        count: 7,
-        path: 'GET /a',
-      });
+      const stdin = JSON.stringify({ reason: 'expired', status: 401, responded: 200, count: 7, path: 'GET /a' });
       const { stdout } = await cliScene({ stdin }).run('report', '--json');
       expect(JSON.parse(stdout)).toEqual({
         requests: 7,

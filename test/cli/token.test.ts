@@ -23,9 +23,7 @@ function scene(env: Record<string, string> = {}): CliScene {
 describe('call', () => {
   it('requests a token, calls, and prints status, main headers and body', async () => {
     const { run, sent } = scene();
-
     const outcome = await run('call', 'get', '/v1/orders', '--as', 'till', '--secret', 's', '--scope', 'orders:read');
-
     expect(outcome).toEqual({
       exitCode: 0,
       stderr: '',
@@ -39,9 +37,7 @@ describe('call', () => {
 
   it('sends a body as JSON', async () => {
     const { run, sent } = scene({ TILLGATE_BASE_URL: 'https://api.example.com/shop/' });
-
     const outcome = await run('call', 'POST', '/v1/orders', '--token', 'aaa.bbb.ccc', '--data', '{}');
-
     expect(outcome).toEqual({ exitCode: 0, stderr: '', stdout: '204\nx-request-id: id-1\n' });
     expect(sent[0]).toMatchObject({ url: 'https://api.example.com/shop/v1/orders', body: '{}' });
     expect(sent[0]?.headers.get('content-type')).toBe('application/json');
@@ -85,9 +81,7 @@ describe('call', () => {
 
   it('calls without a token when there is no --as, and exits with 1 when it is refused', async () => {
     const { run, sent } = scene();
-
     const { exitCode, stdout } = await run('call', 'GET', '/v1/orders', '--json');
-
     expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toEqual({
       status: 401,
@@ -103,7 +97,6 @@ describe('a token that no header can carry', () => {
     'is refused before anything is sent, and not printed: %j',
     async (token) => {
       const { run, sent } = scene();
-
       expect(await run('call', 'GET', '/v1/orders', '--token', token)).toEqual({
         exitCode: 2,
         stdout: '',
@@ -115,7 +108,6 @@ describe('a token that no header can carry', () => {
 
   it('from the token server is not printed either', async () => {
     const made = cliScene({ respond: () => json(200, { access_token: 'aaa.bbb\n.ccc', scope: 'a' }) });
-
     const argv = ['call', 'GET', '/v1/orders', '--as', 'till', '--secret', 's', '--scope', 'a'];
     expect(await made.run(...argv)).toEqual({
       exitCode: 1,
@@ -144,7 +136,6 @@ describe('a response', () => {
   it('that does not end is given up after 16 MiB', async () => {
     const { body, sent } = endless();
     const made = cliScene({ respond: () => new Response(body) });
-
     expect(await made.run('call', 'GET', '/v1/orders')).toEqual({
       exitCode: 1,
       stdout: '',
@@ -155,14 +146,12 @@ describe('a response', () => {
 
   it('of exactly 16 MiB is shown', async () => {
     const made = cliScene({ respond: () => new Response(endless(16 * MIB).body) });
-
     const { exitCode, stdout, stderr } = await made.run('call', 'GET', '/v1/orders');
     expect([exitCode, stdout.length, stderr]).toEqual([0, '200\n\n\n'.length + 16 * MIB, '']);
   });
 
   it('that does not come says so, with the time that was waited', async () => {
     const made = cliScene({ fetch: () => Promise.reject(new DOMException('aborted', 'TimeoutError')) });
-
     expect((await made.run('call', 'GET', '/v1/orders')).stderr).toBe(
       'tillgate: no response from http://127.0.0.1:3000 (none within 15 s); is it running? tillgate dev starts both servers; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address\n',
     );

@@ -77,10 +77,7 @@ export function introspectingGate(options: GateAppOptions = {}): IntrospectingGa
   endpoint.tokens.set('good', active());
   const time = fakeTime(NOW_MS);
   const { clock, schedule } = time;
-  const issuer = {
-    opaque: { url: ENDPOINT, clientId: 'api:1', clientSecret: SECRET },
-    keys: jwks(testKey()),
-  };
+  const issuer = { opaque: { url: ENDPOINT, clientId: 'api:1', clientSecret: SECRET }, keys: jwks(testKey()) };
   const through = gateApp({
     ...{ clock, schedule, random: () => 0.5 },
     ...('issuers' in options ? {} : issuer),

@@ -134,12 +134,8 @@ export const RESPONSE_BUGS: Readonly<Record<string, Plant>> = {
       (_req, res) => void res.json({ id: 'o-1', item: 'itm_0001', quantity: '1' }),
     ],
   }),
-  'a status is not documented': replace({
-    whoAmI: [(_req, res) => void res.status(202).json({ client: 'sample' })],
-  }),
-  'a content type is not documented': replace({
-    whoAmI: [(_req, res) => void res.type('text/plain').send('sample')],
-  }),
+  'a status is not documented': replace({ whoAmI: [(_req, res) => void res.status(202).json({ client: 'sample' })] }),
+  'a content type is not documented': replace({ whoAmI: [(_req, res) => void res.type('text/plain').send('sample')] }),
   'a good request gets a 500': replace({
     whoAmI: [(req, res) => sendProblem(req, res, { status: 500, code: 'internal_error' })],
   }),

@@ -51,7 +51,6 @@ describe('options', () => {
       const { port } = server.address() as AddressInfo;
       await new Promise((resolve) => server.close(resolve));
       const [first] = contractCases({ url: `http://127.0.0.1:${port}`, openapi, issuer });
-
       await expect(first?.run()).rejects.toThrow('ECONNREFUSED');
     });
   });
@@ -60,7 +59,6 @@ describe('options', () => {
     it('calls a function that is not an Express app, without the cases that need its routes', async () => {
       const app = appWith();
       const cases = contractCases({ app: (req, res) => void app(req, res), ...brief, generations: true });
-
       expect(await failuresOf(cases)).toEqual([]);
       expect(cases).toHaveLength(contractCases({ app, ...brief }).length - 3);
     });
@@ -69,7 +67,6 @@ describe('options', () => {
       const correct = sampleParts(tillgate(issuer));
       const first = (parts: SampleParts) =>
         failuresOf(contractCases({ app: assemble(parts, express4), ...brief, classes: ['token', 'scope'] }));
-
       expect(await first(correct)).toEqual([]);
       const calling = { getOrder: GUARD_BUGS['a guard refuses and calls next()']!(issuer).getOrder };
       const [found] = await first({ ...correct, listOrders: calling.getOrder });
@@ -78,9 +75,7 @@ describe('options', () => {
 
     it('can run its cases concurrently', async () => {
       const cases = contractCases({ app: appWith(), ...brief });
-
       await Promise.all(cases.map(({ run }) => run()));
-
       expect(cases.report().notTested).toEqual([]);
     });
 
@@ -88,7 +83,6 @@ describe('options', () => {
       const app = appWith();
       const before = handlersOf(layersOf(app));
       await failuresOf(contractCases({ app, ...brief, classes: ['scope', 'routes'] }));
-
       expect(before.length).toBeGreaterThan(6);
       expect(handlersOf(layersOf(app))).toEqual(before);
     });
@@ -118,7 +112,6 @@ describe('options', () => {
     it('skips ignored paths', () => {
       const cases = contractCases({ app: appWith(), openapi, issuer, ignore: ['/api/orders', '/api/orders/*'] });
       const called = cases.map(({ name }) => name.split(' ')[1]).filter((path) => path?.startsWith('/'));
-
       expect(new Set(called)).toEqual(new Set(['/api/health', '/api/whoami']));
     });
   });
@@ -217,14 +210,12 @@ describe('options', () => {
       app.use(authenticate({ ...issuer.options, logger: silent }));
       app.head('/orders', requireScope('orders:read'), (_req, res) => void res.end());
       const head = oneOperation('head', { security: [{ oauth2: ['orders:read'] }] });
-
       expect(await failuresOf(contractCases({ app, openapi: head, issuer }))).toEqual([]);
     });
 
     it('have no cases when an API key protects them', () => {
       const keyed = oneOperation('get', { security: [{ key: [] }] });
       const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: keyed, issuer });
-
       expect(cases).toHaveLength(0);
       expect(cases.report().notTested).toEqual([
         'GET /orders: no requirement of its security is met by a bearer token; test it by hand',
@@ -234,7 +225,6 @@ describe('options', () => {
     it('are called with their optional scopes too', () => {
       const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
       const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
-
       const names = cases.map(({ name }) => name).filter((name) => name.includes('accepts a token with only'));
       expect(names).toEqual([
         'GET /orders accepts a token with only a',
@@ -256,7 +246,6 @@ describe('options', () => {
   describe('report()', () => {
     it('lists what has not been called yet', () => {
       const { notTested } = contractCases({ app: appWith(), openapi, issuer }).report();
-
       expect(notTested).toContain('DELETE /api/orders/{id}: no case has called it; run its cases');
       expect(notTested).toHaveLength(5);
     });
@@ -312,7 +301,6 @@ describe('untrusted', () => {
       const [first, ...others] = await failuresOf(
         contractCases({ app: appWith(), openapi, issuer: stranger, classes: UNTIL_TRUSTED }),
       );
-
       expect(first).toBe(
         'The API accepts tokens of the test issuer\n' +
           "  None of this issuer's tokens is accepted: GET /api/orders responded 401 wrong_audience, and so did 4 more. " +
@@ -327,7 +315,6 @@ describe('untrusted', () => {
     ])('is reported also where one operation %s', async (_what, first) => {
       const stranger = createTestIssuer();
       const [found] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer: stranger }), 1);
-
       expect(found).toContain('GET /api/orders/{id} responded 401 unknown_key, and so did 2 more.');
     });
 
@@ -335,7 +322,6 @@ describe('untrusted', () => {
       const gate = authenticate({ ...issuer.options, keys: undefined, issuer: 'http://127.0.0.1:1', logger: silent });
       const [found] = await failuresOf(contractCases({ app: appWith({ gate }), openapi, issuer }), 1);
       await gate.close();
-
       expect(found).toContain(
         "None of this issuer's tokens is accepted: GET /api/orders responded 503 keys_unavailable",
       );
@@ -349,7 +335,6 @@ describe('untrusted', () => {
       const [found, ...others] = await failuresOf(
         contractCases({ app: appWith({ first }), openapi, issuer, classes: UNTIL_TRUSTED }),
       );
-
       expect(found).toContain('GET /api/orders responded 429 too_many_unknown_keys, and so did 4 more.');
       expect(others.join()).not.toContain('rate limit');
     });
@@ -357,7 +342,6 @@ describe('untrusted', () => {
     it('is not reported when one operation accepts a token', async () => {
       const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.sendStatus(401)];
       const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }), 1);
-
       expect(first).toContain('GET /api/orders refuses');
     });
   });

@@ -292,10 +292,8 @@ describe('appTarget()', () => {
     });
     const { call } = appTarget(app, { beforeGuard: [], headers: undefined });
     const request = { method: 'GET', target: '/orders', headers: {}, body: undefined };
-
     const before = await call(request);
     const refused = await call({ ...request, headers: { expect: 'a-miracle' } });
-
     expect([...before.trace.ran].map((one) => (one as { name: string }).name)).toEqual(['listOrders']);
     expect(refused.response).toMatchObject({ status: 417, localPort: before.response.localPort });
     expect([...refused.trace.ran]).toEqual([]);

@@ -21,9 +21,7 @@ interface Child {
 /** A program in its own process. */
 function start(argv: readonly string[], env: Record<string, string>): Child {
   return childOf(
-    spawn(process.execPath, argv, {
-      env: { PATH: process.env['PATH'], TILLGATE_DATA_DIR: dataDir, ...env },
-    }),
+    spawn(process.execPath, argv, { env: { PATH: process.env['PATH'], TILLGATE_DATA_DIR: dataDir, ...env } }),
   );
 }
 
@@ -42,9 +40,7 @@ async function documentOf(child: Child): Promise<Record<string, string>> {
 describe('the program', () => {
   it('reports every problem of its configuration and exits with 78', async () => {
     const child = start([APP], { TILLGATE_PORT: '99999', TILLGATE_ISUER: 'x' });
-
     const [exitCode] = (await once(child.process, 'close')) as [number];
-
     expect(exitCode).toBe(78);
     expect(child.stdout()).toBe('');
     expect(child.stderr().match(/TILLGATE_\w+:/g)).toEqual(['TILLGATE_ISUER:', 'TILLGATE_PORT:', 'TILLGATE_AUTH_URL:']);

@@ -90,10 +90,7 @@ export const unless =
   };
 /** Neither gate nor guard where a condition holds. */
 export function open(condition: (req: Parameters<RequestHandler>[0]) => boolean): Bug {
-  return {
-    gate: ({ gate }) => unless(condition, gate),
-    list: ({ read }) => [unless(condition, read), sendOrders],
-  };
+  return { gate: ({ gate }) => unless(condition, gate), list: ({ read }) => [unless(condition, read), sendOrders] };
 }
 const problem = { description: 'Refused', content: { 'application/problem+json': { schema: { type: 'object' } } } };
 const order = {
@@ -141,19 +138,14 @@ export const DOCUMENT = {
         security: [{ oauth2: ['orders:read'] }],
         responses: { 200: { description: 'The order', content: json(order) }, '4XX': {} },
       },
-      delete: {
-        security: [{ oauth2: ['orders:write'] }],
-        responses: { 204: { description: 'Removed' }, '4XX': {} },
-      },
+      delete: { security: [{ oauth2: ['orders:write'] }], responses: { 204: { description: 'Removed' }, '4XX': {} } },
     },
   },
   components: {
     securitySchemes: {
       oauth2: {
         type: 'oauth2',
-        flows: {
-          clientCredentials: { tokenUrl: '/t', scopes: { 'orders:read': '', 'orders:write': '' } },
-        },
+        flows: { clientCredentials: { tokenUrl: '/t', scopes: { 'orders:read': '', 'orders:write': '' } } },
       },
     },
   },

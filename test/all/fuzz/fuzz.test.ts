@@ -34,10 +34,7 @@ describe('npm run fuzz', () => {
       countCrashes(() => fuzz(open, 10, 1)).then((crashes) => {
         console.log(JSON.stringify([crashes.length, ...new Set(crashes.map(({ message }) => message))].sort()));
       });`;
-    const printed = execFileSync(process.execPath, ['-e', code], {
-      cwd: COMPILED,
-      encoding: 'utf8',
-    });
+    const printed = execFileSync(process.execPath, ['-e', code], { cwd: COMPILED, encoding: 'utf8' });
     expect(JSON.parse(printed)).toEqual([10, 'rejected', 'thrown']);
   });
 });

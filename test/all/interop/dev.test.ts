@@ -16,11 +16,7 @@ let tillgate: RunningTillgate<DevReport>;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'tillgate-dev-'));
   clients = await startOAuthClients();
-  tillgate = await startTillgate('dev', {
-    TILLGATE_PORT: '0',
-    TILLGATE_AUTH_PORT: '0',
-    TILLGATE_DATA_DIR: dataDir,
-  });
+  tillgate = await startTillgate('dev', { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_DATA_DIR: dataDir });
 });
 
 afterAll(async () => {
@@ -48,7 +44,6 @@ describe.each(COMBINATIONS)('tillgate dev, called with a token that %s fetched w
     const token = await fetchToken('kiosk', ...by);
     expect((await send('get', '/v1/orders', token)).status).toBe(200);
     expect((await send('get', '/v1/menus', token)).status).toBe(200);
-
     const refused = await send('get', '/v1/items', token);
     const details = { scopes: ['items:read'], requestId: refused.headers['x-request-id'] as string };
     expectRefused(refused, 'insufficient_scope', details, tillgate.report.base_url);
@@ -57,7 +52,6 @@ describe.each(COMBINATIONS)('tillgate dev, called with a token that %s fetched w
   it('discards the token when the Description of its client changes, and takes the one created for it', async () => {
     const earlier = await fetchToken('pos-terminal', ...by);
     expect((await send('get', '/v1/orders', earlier)).status).toBe(200);
-
     const { body } = await request(tillgate.report.auth_url)
       .patch('/clients/pos-terminal')
       .send({ description: `Till, now of ${by.join(' ')}` })

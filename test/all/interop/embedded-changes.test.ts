@@ -68,7 +68,6 @@ describe('a token of the embedded token server', () => {
       token_type: 'Bearer',
       ...(await judge(accessToken)),
     });
-
     await server.describe(CLIENT, 'Till 18');
     expect(await clients.succeed('openid-client', 'introspect', question)).toEqual({ active: false });
   });
@@ -76,7 +75,6 @@ describe('a token of the embedded token server', () => {
   it.each(COMBINATIONS)('that %s fetched with %s credentials dies when the Description changes', async (...by) => {
     const earlier = await fetchToken(...by);
     expect((await api.get('/orders', earlier)).status).toBe(200);
-
     const created = await server.describe(CLIENT, 'Till 18');
     expectRefused(await api.get('/orders', earlier), 'superseded');
     expect((await api.get('/orders', created)).body).toMatchObject({ clientId: CLIENT, scopes: [SCOPE] });
@@ -86,7 +84,6 @@ describe('a token of the embedded token server', () => {
   it('is good under a key that was rotated in, for both guards', async () => {
     const earlier = await fetchToken();
     expect((await api.get('/orders', earlier)).status).toBe(200);
-
     await server.rotateKeys();
     const later = await fetchToken();
     for (const token of [earlier, later]) {

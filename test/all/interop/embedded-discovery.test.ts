@@ -38,7 +38,6 @@ describe.each([
     const credentials = { clientId: 'pos-17', secret, method: 'basic', parameters: { scope: 'orders:read' } };
     const request = { issuer: server.issuer, discovery, ...credentials };
     const { access_token } = await clients.succeed<{ access_token: string }>(library, 'token', request);
-
     const api = await guardedApi(server.issuer);
     const { status, body } = await api.get('/orders', access_token);
     await api.close();

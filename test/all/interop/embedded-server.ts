@@ -36,13 +36,7 @@ export async function startEmbeddedServer(path = ''): Promise<EmbeddedServer> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
   const logger = recordingLogger();
-  const auth = await createAuthServer({
-    issuer,
-    audience: API,
-    dataDir,
-    rateLimit: false,
-    logger,
-  });
+  const auth = await createAuthServer({ issuer, audience: API, dataDir, rateLimit: false, logger });
   server.on('request', auth.handler);
   return {
     issuer,

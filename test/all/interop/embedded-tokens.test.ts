@@ -46,7 +46,6 @@ describe.each(COMBINATIONS)('the embedded token server and %s with %s credential
   it('agree on a token that the API accepts', async () => {
     const { access_token, ...rest } = await clients.token(library, tokenRequest(method));
     expect(rest).toEqual({ token_type: expect.stringMatching(/^bearer$/i), expires_in: 3600, scope: 'orders:read' });
-
     const response = await api.get('/orders', access_token);
     expect(response.status).toBe(200);
     expect(response.body).toMatchObject({ issuer: server.issuer, clientId: 'pos-17', scopes: ['orders:read'] });

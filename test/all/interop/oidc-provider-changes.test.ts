@@ -43,7 +43,6 @@ describe('a client whose generation moves at oidc-provider', () => {
     api = await guardedApi(provider.issuer);
     const earlier = await fetchToken();
     expect(await statusOf(earlier)).toBe(200);
-
     await provider.stamp(CHANGED, SECOND);
     const later = await fetchToken();
     expect(await statusOf(earlier)).toBe(200);
@@ -57,7 +56,6 @@ describe('a client whose generation moves at oidc-provider', () => {
     api = await guardedApi(provider.issuer, { generationSource: generations });
     const earlier = await fetchToken();
     expect(await statusOf(earlier)).toBe(200);
-
     await provider.stamp(CHANGED, SECOND);
     await generations.append([[CHANGED, SECOND]]);
     expectRefused(await api.get('/orders', earlier), 'superseded');
@@ -68,7 +66,6 @@ describe('a client whose generation moves at oidc-provider', () => {
     api = await guardedApi(provider.issuer);
     const bystander = await fetchToken('body');
     expect(await statusOf(bystander)).toBe(200);
-
     await provider.stamp(CHANGED, SECOND);
     expect(await statusOf(await fetchToken())).toBe(200);
     expect(await statusOf(bystander)).toBe(200);
@@ -80,12 +77,10 @@ describe('a key rotation at oidc-provider', () => {
     api = await guardedApi(provider.issuer);
     const withFirstKey = await fetchToken();
     expect(await statusOf(withFirstKey)).toBe(200);
-
     await provider.rotateKeys({ algorithm: 'ES256', keepOld: true });
     const withSecondKey = await fetchToken();
     expect(await statusOf(withSecondKey)).toBe(200);
     expect(await statusOf(withFirstKey)).toBe(200);
-
     await provider.rotateKeys({ algorithm: 'RS256', keepOld: false });
     expect(await statusOf(await fetchToken())).toBe(200);
     expectRefused(await api.get('/orders', withFirstKey), 'unknown_key');

@@ -74,7 +74,6 @@ describe('an API with tokens of oidc-provider', () => {
     const request = tokenRequest(provider, 'basic', { id: 'unstamped' });
     const { access_token } = await clients.token('openid-client', request);
     expectRefused(await api.get('/orders', access_token), 'generation_missing');
-
     const unchecked = await guardedApi(provider.issuer, { generationClaim: false });
     const response = await unchecked.get('/orders', access_token);
     await unchecked.close();

@@ -75,7 +75,6 @@ describe('the scaffold with oidc-provider', () => {
     await provider.stamp(clientId('body'), GENERATION + 1);
     const later = await fetchToken('simple-oauth2', 'body');
     expect((await get('/v1/orders', later)).status).toBe(200);
-
     const refused = await get('/v1/orders', earlier);
     expectRefused(refused, 'superseded', idOf(refused), url);
     expect((await get('/v1/orders', later)).status).toBe(200);

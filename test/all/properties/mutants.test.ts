@@ -99,15 +99,11 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   ],
   [
     'a rotation that discards tokens although it was asked not to',
-    {
-      rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: false }, nowMs),
-    },
+    { rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: false }, nowMs) },
   ],
   [
     'a rotation that keeps tokens unasked',
-    {
-      rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: true }, nowMs),
-    },
+    { rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: true }, nowMs) },
   ],
   [
     'a rotation that leaves the secrets before',

@@ -13,13 +13,7 @@ export function pass(app: RequestListener, authorization: string | undefined, ur
   const socket = nowhere();
   const req = new IncomingMessage(socket);
   const rawHeaders = ['Host', 'api.test', ...(authorization === undefined ? [] : ['Authorization', authorization])];
-  Object.assign(req, {
-    method: 'GET',
-    url,
-    httpVersion: '1.1',
-    httpVersionMajor: 1,
-    httpVersionMinor: 1,
-  });
+  Object.assign(req, { method: 'GET', url, httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 });
   Object.assign(req, { rawHeaders, headers: Object.fromEntries(pairs(rawHeaders)), complete: true });
   req.push(null);
   const res = new ServerResponse(req);

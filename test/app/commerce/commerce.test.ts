@@ -18,7 +18,6 @@ describe('placeholder rows', () => {
       expect(created.status).toBe(201);
       expect(created.headers['location']).toBe(`${path}/${created.body.id}`);
       expect(created.body).toMatchObject(exampleOf(route)!);
-
       const again = await caller.get(created.headers['location']!);
       expect(again.status).toBe(200);
       expect(again.body).toEqual(created.body);
@@ -93,7 +92,6 @@ describe('placeholder rows', () => {
       const found = created.filter((id) => rows.find(id) !== undefined);
       expect(found).toEqual(created.slice(-kept));
       expect(rows.find('row_0001')).toMatchObject({ text: 'sample' });
-
       for (const id of found) rows.update(id, { text: 'y'.repeat(20_000) });
       expect(found.filter((id) => rows.find(id) !== undefined).length).toBeLessThan(50);
       rows.remove(found.at(-1)!);
@@ -202,7 +200,6 @@ describe('the contact data of customers', () => {
     expect(created.body).toMatchObject({ name: 'Noor Haddad', ...HIDDEN });
     const changed = await writer.patch('/v1/customers/cus_0001', { marketing_consent: false });
     expect(changed.body).toMatchObject({ marketing_consent: false, ...HIDDEN });
-
     const reader = shop.as('customers:read', 'customers:pii');
     expect((await reader.get(created.headers['location']!)).body.email).toBe('noor.haddad@example.com');
     expect((await reader.get('/v1/customers/cus_0001')).body).toMatchObject(CONTACT);

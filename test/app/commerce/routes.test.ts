@@ -79,13 +79,7 @@ const gbp = (amount: number): object => ({ amount, currency: 'GBP' });
 function expectConflict(response: Response, detail: string): void {
   expect(response.status).toBe(409);
   expect(response.type).toBe('application/problem+json');
-  expect(response.body).toEqual({
-    type: 'about:blank',
-    title: 'Conflict',
-    status: 409,
-    detail,
-    code: 'conflict',
-  });
+  expect(response.body).toEqual({ type: 'about:blank', title: 'Conflict', status: 409, detail, code: 'conflict' });
 }
 
 describe('POST /v1/orders/{id}/cancel', () => {
@@ -95,7 +89,6 @@ describe('POST /v1/orders/{id}/cancel', () => {
     expect(cancelled.status).toBe(200);
     expect(cancelled.body).toMatchObject({ status: 'cancelled', cancel_reason: 'Guest left', updated_at: NOW_TEXT });
     expect((await caller.get('/v1/orders/ord_0001')).body).toEqual(cancelled.body);
-
     const again = await caller.post('/v1/orders/ord_0001/cancel');
     expectConflict(again, 'The order is cancelled; only open orders can be cancelled.');
   });

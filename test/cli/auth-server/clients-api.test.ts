@@ -107,11 +107,7 @@ describe('the API of the clients', () => {
       await server.time.advance(5);
       const { status, body } = await server.patch('/clients/pos-17', { description: 'Till 18' });
       expect(status).toBe(200);
-      expect(body).toMatchObject({
-        client_id: 'pos-17',
-        description: 'Till 18',
-        generation: client.generation + 5,
-      });
+      expect(body).toMatchObject({ client_id: 'pos-17', description: 'Till 18', generation: client.generation + 5 });
       expect(body.token).toEqual({
         access_token: expect.any(String),
         token_type: 'Bearer',

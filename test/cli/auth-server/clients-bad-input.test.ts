@@ -70,12 +70,7 @@ describe('bad input', () => {
       expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
       const { detail: said, ...rest } = response.body;
       expect(said).toBe(detail.startsWith(ID) ? `${detail} Choose another id, such as "pos-terminal".` : detail);
-      expect(rest).toEqual({
-        type: 'about:blank',
-        title: 'Bad Request',
-        status: 400,
-        code: 'invalid_request',
-      });
+      expect(rest).toEqual({ type: 'about:blank', title: 'Bad Request', status: 400, code: 'invalid_request' });
       await expectNothingStored();
     });
   });

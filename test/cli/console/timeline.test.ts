@@ -49,11 +49,7 @@ it('a client that is changed right after a fresh start was registered when it wa
 
 it('a client that was changed before the console was opened has both times', async () => {
   expect(await timelineAfter([described])).toEqual([
-    {
-      generation: CHANGED_MS,
-      at: new Date(CHANGED_MS).toISOString(),
-      cause: 'changed before the console was opened',
-    },
+    { generation: CHANGED_MS, at: new Date(CHANGED_MS).toISOString(), cause: 'changed before the console was opened' },
     registered,
   ]);
 });

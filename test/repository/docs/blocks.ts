@@ -22,10 +22,7 @@ export interface Block {
 export function blocksOf(page: string): readonly Block[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
   return [...text.matchAll(/^```(?:js|ts)(?: (no-run|sketch))?\n([^]*?)^```$/gm)].map(
-    ([, mode = 'run', source = '']) => ({
-      mode: mode as Block['mode'],
-      source,
-    }),
+    ([, mode = 'run', source = '']) => ({ mode: mode as Block['mode'], source }),
   );
 }
 

@@ -187,17 +187,13 @@ export const EFFECTS: Readonly<Record<string, Effect>> = {
     'operations',
     'components securitySchemes key in',
     'query',
-    {
-      [`${OPERATION} security`]: [{ oauth: [], key: [] }],
-    },
+    { [`${OPERATION} security`]: [{ oauth: [], key: [] }] },
   ],
   'Security Scheme.scheme': [
     'operations',
     'components securitySchemes basic scheme',
     'bearer',
-    {
-      [`${OPERATION} security`]: [{ basic: [] }],
-    },
+    { [`${OPERATION} security`]: [{ basic: [] }] },
   ],
   'Security Scheme.flows': ['scopes', 'components securitySchemes oauth flows', {}],
   'OAuth Flow.scopes': ['scopes', 'components securitySchemes oauth flows clientCredentials scopes', { b: '' }],
