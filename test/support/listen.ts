@@ -3,16 +3,21 @@ import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+export interface Listening {
+  readonly port: number;
+  /** Without a slash at its end. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
 /** A server on a free port of loopback. */
-export async function listen(handler: RequestListener): Promise<{ port: number; close(): Promise<void> }> {
+export async function listen(handler: RequestListener): Promise<Listening> {
   const server = createServer(handler).listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    port,
+    url: `http://127.0.0.1:${port}`,
+    close: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
   };
 }

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import request from 'supertest';
@@ -11,12 +10,15 @@ import type { AuthServer, AuthServerOptions, ClientWithSecret } from '../../../s
 import { putKeyInto } from '../../support/data-dir-with-key';
 import { fakeTime } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
+import { listen } from '../../support/listen';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 
 export const ISSUER = 'http://login.test';
 export const AUDIENCE = 'http://api.test';
 export const SCOPES = ['orders:read', 'orders:write', 'items:read'];
+/** A good token request without credentials. */
+export const GRANT = { grant_type: 'client_credentials', scope: 'orders:read' };
 
 /** A token server that listens on loopback, with the calls that tests make of it. */
 export interface TestServer {
@@ -25,7 +27,8 @@ export interface TestServer {
   readonly log: RecordingLogger;
   readonly dataDir: string;
   readonly url: string;
-  readonly server: Server;
+  /** Sends a form, or the text of one. */
+  form(path: string, form: object | string, headers?: Record<string, string>): Test;
   /** Asks for a token with credentials in the body; members of `form` are laid over a good request. */
   token(client: ClientWithSecret, form?: Record<string, string>): Test;
   /** The access token of a request that must succeed. */
@@ -65,35 +68,26 @@ export async function startServer(options: Partial<AuthServerOptions> = {}, time
     schedule: time.schedule,
     ...options,
   });
-  const server = createServer(auth.handler);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = await listen(auth.handler);
+  const { url } = server;
   async function close(): Promise<void> {
     open.delete(close);
     await auth.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await server.close();
   }
   open.add(close);
 
-  const token = (client: ClientWithSecret, form: Record<string, string> = {}): Test =>
-    request(url)
-      .post('/connect/token')
-      .type('form')
-      .send({
-        grant_type: 'client_credentials',
-        client_id: client.client_id,
-        client_secret: client.client_secret,
-        scope: 'orders:read',
-        ...form,
-      });
+  const form: TestServer['form'] = (path, content, headers = {}) =>
+    request(url).post(path).type('form').set(headers).send(content);
+  const token: TestServer['token'] = ({ client_id, client_secret }, changes = {}) =>
+    form('/connect/token', { ...GRANT, client_id, client_secret, ...changes });
   return {
     auth,
     time,
     log,
     dataDir,
     url,
-    server,
+    form,
     token,
     async accessToken(client, scope = 'orders:read') {
       const response = await token(client, { scope });
@@ -101,8 +95,7 @@ export async function startServer(options: Partial<AuthServerOptions> = {}, time
       return response.body.access_token;
     },
     async introspect({ client_id, client_secret }, value) {
-      const form = { client_id, client_secret, token: value };
-      const response = await request(url).post('/connect/introspect').type('form').send(form);
+      const response = await form('/connect/introspect', { client_id, client_secret, token: value });
       expect(response.status).toBe(200);
       return response.body;
     },
@@ -117,9 +110,12 @@ export async function startServer(options: Partial<AuthServerOptions> = {}, time
   };
 }
 
-/** Lets `Date.now()`, which express-rate-limit counts by, follow the time of a server; `closeAll()` ends it. */
-export function countByTimeOf({ time }: TestServer): void {
-  jest.spyOn(Date, 'now').mockImplementation(time.clock);
+/** The server as a caller at another address reaches it. */
+export function from(server: TestServer, remoteAddress: string | undefined): Server {
+  return createServer((req, res) => {
+    Object.defineProperty(req.socket, 'remoteAddress', { value: remoteAddress });
+    server.auth.handler(req, res);
+  });
 }
 
 /** Registers `pos-17` with read and write on orders. */
@@ -130,17 +126,6 @@ export function registerClient(server: TestServer, client: object = {}): Promise
     scope: 'orders:read orders:write',
     ...client,
   });
-}
-
-/** Every kind of change, to be made of a server that has `pos-17`. */
-export function changesOf(server: TestServer): (() => Test)[] {
-  return [
-    () => server.post('/clients', { client_id: 'new', scope: 'orders:read' }),
-    () => server.patch('/clients/pos-17', { description: 'new' }),
-    () => server.post('/clients/pos-17/secrets'),
-    () => server.post('/clients/pos-17/revoke'),
-    () => server.delete('/clients/pos-17'),
-  ];
 }
 
 /** Ends every server that the tests of a file have started, and removes their directories. */
