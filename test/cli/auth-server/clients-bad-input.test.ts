@@ -1,4 +1,5 @@
 import request from 'supertest';
+import type { Response } from 'supertest';
 import { closeAll, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
 
@@ -16,15 +17,26 @@ describe('bad input', () => {
 
   async function expectNothingStored(): Promise<void> {
     const { body } = await server.get('/clients');
-    expect(body.clients).toHaveLength(1);
-    expect(body.clients[0]).toMatchObject({ client_id: 'pos-17', description: 'Till 17', disabled: false });
-    expect(body.clients[0].secrets).toHaveLength(1);
+    const unchanged = { client_id: 'pos-17', description: 'Till 17', disabled: false, secrets: [expect.anything()] };
+    expect(body.clients).toEqual([expect.objectContaining(unchanged)]);
+  }
+
+  function expectProblem({ status, headers, body }: Response, expected: number, code: string): void {
+    expect([status, body.code]).toEqual([expected, code]);
+    expect(headers['content-type']).toMatch(/^application\/problem\+json(; charset=utf-8)?$/);
+    expect(body.detail).not.toContain('JSON at position');
   }
 
   const ID =
     'client_id must be a string of 1 to 128 printable ASCII characters, without blanks at its ends, and not ".", ".." or "*"; ';
   const SCOPE =
     'scope must be a string of one or more scopes, separated by single spaces, such as "orders:read orders:write"; ';
+
+  const UNKNOWN = 'Unknown scope';
+  const MEMBERS = 'client_id, description, scope';
+  const LONG = 'x'.repeat(1_001);
+  const CONTROL = 'description must not hold control characters, such as line breaks and tabs; leave them out.';
+  const SCOPES = 'known are orders:read, orders:write, items:read';
 
   describe('a registration that cannot be: 400 that says what to do', () => {
     it.each<[string, unknown, string]>([
@@ -39,107 +51,79 @@ describe('bad input', () => {
       ['a Description that is not a string', { ...NEW, description: 7 }, 'description must be a string; got 7.'],
       ['null for a Description', { ...NEW, description: null }, 'description must be a string; got null.'],
       [
-        'a long Description',
-        { ...NEW, description: 'x'.repeat(1001) },
+        'a long one',
+        { ...NEW, description: LONG },
         'description must have at most 1000 characters; got 1001. Shorten it.',
       ],
-      [
-        'a line break in the Description',
-        { ...NEW, description: 'a\nb' },
-        'description must not hold control characters, such as line breaks and tabs; leave them out.',
-      ],
+      ['a line break in the Description', { ...NEW, description: 'a\nb' }, CONTROL],
       ['no scope', { ...NEW, scope: undefined }, `${SCOPE}got undefined.`],
       ['an empty scope', { ...NEW, scope: '' }, `${SCOPE}got "".`],
       ['an array of scopes', { ...NEW, scope: ['orders:read'] }, `${SCOPE}got an array of 1.`],
       ['two blanks in scope', { ...NEW, scope: 'orders:read  items:read' }, `${SCOPE}got "orders:read  items:read".`],
       [
-        'a scope that does not exist',
+        'an unknown scope',
         { ...NEW, scope: 'orders:read order:read' },
-        'Unknown scope "order:read"; did you mean "orders:read"?',
+        `${UNKNOWN} "order:read"; did you mean "orders:read"?`,
       ],
       ['an unknown member', { ...NEW, desciption: 'x' }, 'Unknown member "desciption"; did you mean "description"?'],
-      [
-        '__proto__',
-        JSON.parse('{"__proto__":{}}'),
-        'Unknown member "__proto__"; known are client_id, description, scope',
-      ],
-      ['an array', [NEW], 'The body must be a JSON object with client_id, description, scope; got an array of 1.'],
+      ['__proto__', JSON.parse('{"__proto__":{}}'), `Unknown member "__proto__"; known are ${MEMBERS}`],
+      ['an array', [NEW], `The body must be a JSON object with ${MEMBERS}; got an array of 1.`],
     ])('%s', async (_name, body, detail) => {
       const response = await server.post('/clients', body as object);
       expect(response.status).toBe(400);
       expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
-      const { detail: said, ...rest } = response.body;
-      expect(said).toBe(detail.startsWith(ID) ? `${detail} Choose another id, such as "pos-terminal".` : detail);
-      expect(rest).toEqual({ type: 'about:blank', title: 'Bad Request', status: 400, code: 'invalid_request' });
+      const advice = detail.startsWith(ID) ? ' Choose another id, such as "pos-terminal".' : '';
+      const problem = { type: 'about:blank', title: 'Bad Request', status: 400, code: 'invalid_request' };
+      expect(response.body).toEqual({ ...problem, detail: detail + advice });
       await expectNothingStored();
     });
   });
 
   describe('a body that cannot be read', () => {
+    const JSON_TYPE = 'application/json';
+    const body = JSON.stringify(NEW);
     it.each([
-      ['broken JSON', 'application/json', '{"client_id":', 400, 'invalid_request'],
-      ['no JSON type', 'text/plain', JSON.stringify(NEW), 415, 'unsupported_media_type'],
+      ['broken JSON', JSON_TYPE, '{"client_id":', 400, 'invalid_request'],
+      ['no JSON type', 'text/plain', body, 415, 'unsupported_media_type'],
       ['a form', 'application/x-www-form-urlencoded', 'client_id=x', 415, 'unsupported_media_type'],
-      ['another charset', 'application/json; charset=iso-8859-1', JSON.stringify(NEW), 415, 'unsupported_media_type'],
-      [
-        '1 MB',
-        'application/json',
-        JSON.stringify({ ...NEW, description: 'x'.repeat(1_000_000) }),
-        413,
-        'payload_too_large',
-      ],
-      ['null', 'application/json', 'null', 400, 'invalid_request'],
-      ['a string', 'application/json', '"x"', 400, 'invalid_request'],
+      ['another charset', 'application/json; charset=iso-8859-1', body, 415, 'unsupported_media_type'],
+      ['1 MB', JSON_TYPE, JSON.stringify({ ...NEW, description: 'x'.repeat(1e6) }), 413, 'payload_too_large'],
+      ['null', JSON_TYPE, 'null', 400, 'invalid_request'],
+      ['a string', JSON_TYPE, '"x"', 400, 'invalid_request'],
     ])('%s', async (_name, type, body, status, code) => {
       for (const call of [request(server.url).post('/clients'), request(server.url).patch('/clients/pos-17')]) {
-        const response = await call.set('content-type', type).send(body);
-        expect({ status: response.status, code: response.body.code }).toEqual({ status, code });
-        expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
-        expect(response.body.detail).not.toContain('JSON at position');
+        expectProblem(await call.set('content-type', type).send(body), status, code);
       }
       await expectNothingStored();
     });
   });
 
   it('an empty body counts as an empty object: a registration lacks its id, a PATCH changes nothing', async () => {
-    const registration = await request(server.url).post('/clients').set('content-type', 'application/json').send('');
-    expect({ status: registration.status, detail: registration.body.detail }).toEqual({
-      status: 400,
-      detail: `${ID}got undefined. Choose another id, such as "pos-terminal".`,
-    });
-    const patch = await request(server.url).patch('/clients/pos-17').set('content-type', 'application/json').send('');
-    expect({ status: patch.status, description: patch.body.description }).toEqual({
-      status: 200,
-      description: 'Till 17',
-    });
-    expect(patch.body).not.toHaveProperty('token');
+    const api = request(server.url);
+    const registration = await api.post('/clients').set('content-type', 'application/json').send('');
+    const detail = `${ID}got undefined. Choose another id, such as "pos-terminal".`;
+    expect([registration.status, registration.body.detail]).toEqual([400, detail]);
+    const patched = await api.patch('/clients/pos-17').set('content-type', 'application/json').send('');
+    expect([patched.status, patched.body.description]).toEqual([200, 'Till 17']);
+    expect(patched.body).not.toHaveProperty('token');
     await expectNothingStored();
   });
 
   describe('a change that cannot be: 400', () => {
+    const known = 'known are description, scope, disabled';
+    const patch = (body: object) => server.patch('/clients/pos-17', body);
+    const rotate = (body: object) => server.post('/clients/pos-17/secrets', body);
     it.each([
-      [{ client_id: 'other' }, 'Unknown member "client_id"; known are description, scope, disabled'],
-      [{ generation: 1 }, 'Unknown member "generation"; known are description, scope, disabled'],
-      [{ disabled: 'yes' }, 'disabled must be true or false; got "yes".'],
-      [{ description: ['x'] }, 'description must be a string; got an array of 1.'],
-      [
-        { description: 'new', scope: 'nope:nope' },
-        'Unknown scope "nope:nope"; known are orders:read, orders:write, items:read',
-      ],
-    ])('%j', async (body, detail) => {
-      const response = await server.patch('/clients/pos-17', body);
-      expect(response.status).toBe(400);
-      expect(response.body.detail).toBe(detail);
-      await expectNothingStored();
-    });
-
-    it.each([
-      [{ keep_tokens: 1 }, 'keep_tokens must be true or false; got 1.'],
-      [{ keep_token: true }, 'Unknown member "keep_token"; did you mean "keep_tokens"?'],
-    ])('%j of a rotation', async (body, detail) => {
-      const response = await server.post('/clients/pos-17/secrets', body);
-      expect(response.status).toBe(400);
-      expect(response.body.detail).toBe(detail);
+      [{ client_id: 'other' }, `Unknown member "client_id"; ${known}`, patch],
+      [{ generation: 1 }, `Unknown member "generation"; ${known}`, patch],
+      [{ disabled: 'yes' }, 'disabled must be true or false; got "yes".', patch],
+      [{ description: ['x'] }, 'description must be a string; got an array of 1.', patch],
+      [{ description: 'new', scope: 'nope:nope' }, `${UNKNOWN} "nope:nope"; ${SCOPES}`, patch],
+      [{ keep_tokens: 1 }, 'keep_tokens must be true or false; got 1.', rotate],
+      [{ keep_token: true }, 'Unknown member "keep_token"; did you mean "keep_tokens"?', rotate],
+    ])('%j', async (body, detail, change) => {
+      const response = await change(body);
+      expect([response.status, response.body.detail]).toEqual([400, detail]);
       await expectNothingStored();
     });
   });
@@ -154,9 +138,7 @@ describe('bad input', () => {
       ['an unknown path below a client', 'get', '/clients/pos-17/nowhere', 404, 'not_found'],
     ] as const)('%s', async (_name, method, path, status, code) => {
       const call = request(server.url)[method](path);
-      const response = await (method === 'get' ? call : call.send({}));
-      expect({ status: response.status, code: response.body.code }).toEqual({ status, code });
-      expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+      expectProblem(await (method === 'get' ? call : call.send({})), status, code);
     });
 
     it.each([
@@ -168,17 +150,8 @@ describe('bad input', () => {
       ['post', '/.well-known/openid-configuration', 'GET, HEAD'],
     ] as const)('%s %s: 405 with Allow', async (method, path, allow) => {
       const response = await request(server.url)[method](path);
-      expect({ status: response.status, code: response.body.code }).toEqual({
-        status: 405,
-        code: 'method_not_allowed',
-      });
+      expectProblem(response, 405, 'method_not_allowed');
       expect(response.headers['allow']).toBe(allow);
     });
-  });
-
-  it('responds with the headers of helmet and does not reveal Express', async () => {
-    const { headers } = await server.get('/clients');
-    expect(headers).not.toHaveProperty('x-powered-by');
-    expect(headers['x-content-type-options']).toBe('nosniff');
   });
 });

@@ -2,18 +2,22 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ISSUER, SCOPES, closeAll, decode, registerClient, startServer } from './fixtures';
+import type { TestServer } from './fixtures';
 
 afterEach(closeAll);
 
 /** What the test reads of the state file. */
-interface Stored {
-  readonly keys: {
-    readonly signing: { readonly jwk: { readonly d: string } };
-    readonly retired: readonly { readonly jwk: object }[];
-  };
+interface Keys {
+  readonly signing: { readonly jwk: { readonly d: string } };
+  readonly retired: readonly { readonly jwk: object }[];
 }
 
 const JWKS = '/.well-known/openid-configuration/jwks';
+
+/** The ids of the published keys, the newest first. */
+async function kidsOf(server: TestServer): Promise<string[]> {
+  return (await server.get(JWKS)).body.keys.map(({ kid }: { kid: string }) => kid);
+}
 
 describe('the metadata', () => {
   it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
@@ -63,18 +67,13 @@ describe('the metadata', () => {
     'of %s stands where its path says',
     async (issuer) => {
       const server = await startServer({ issuer });
-      const paths = [
+      for (const path of [
         '/tenant/.well-known/openid-configuration',
         '/.well-known/oauth-authorization-server/tenant',
         '/.well-known/openid-configuration?x=/tenant',
-      ];
-      for (const path of paths) {
+      ]) {
         const { status, body } = await server.get(path);
-        expect({ status, issuer: body.issuer, jwks: body.jwks_uri }).toEqual({
-          status: 200,
-          issuer,
-          jwks: `http://login.test/tenant${JWKS}`,
-        });
+        expect([status, body.issuer, body.jwks_uri]).toEqual([200, issuer, `http://login.test/tenant${JWKS}`]);
       }
       expect((await server.get(`/tenant${JWKS}`)).status).toBe(200);
       expect((await server.post('/tenant/connect/token')).body.error).toBe('invalid_request');
@@ -87,17 +86,12 @@ describe('the key set', () => {
   it('has public members only, named by their thumbprint (RFC 7638)', async () => {
     const server = await startServer();
     const { keys } = (await server.get(JWKS)).body;
-    expect(keys).toHaveLength(1);
-    expect(Object.keys(keys[0]).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
-    const thumbprint = JSON.stringify(Object.fromEntries(['e', 'kty', 'n'].map((name) => [name, keys[0][name]])));
-    expect(keys[0]).toMatchObject({
-      use: 'sig',
-      alg: 'RS256',
-      kid: createHash('sha256').update(thumbprint).digest('base64url'),
-    });
-    expect(Buffer.from(keys[0].n, 'base64url')).toHaveLength(256);
+    const { e, kty, n } = keys[0];
+    const kid = createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url');
+    expect(keys).toEqual([{ kty: 'RSA', e: 'AQAB', n, use: 'sig', alg: 'RS256', kid }]);
+    expect(Buffer.from(n, 'base64url')).toHaveLength(256);
     const { header } = decode(await server.accessToken(await registerClient(server)));
-    expect(header).toEqual({ alg: 'RS256', typ: 'at+jwt', kid: keys[0].kid });
+    expect(header).toEqual({ alg: 'RS256', typ: 'at+jwt', kid });
   });
 
   it('after a rotation: the new key signs immediately, the old one stays until its last token has expired', async () => {
@@ -110,58 +104,46 @@ describe('the key set', () => {
     const { kid } = decode(await server.accessToken(client)).header;
     expect(kid).toMatch(/^[\w-]{43}$/);
     expect(kid).not.toBe(old);
-    const kids = async () => (await server.get(JWKS)).body.keys.map((key: { kid: string }) => key.kid);
-    expect(await kids()).toEqual([kid, old]);
+    expect(await kidsOf(server)).toEqual([kid, old]);
     expect(await server.introspect(client, token)).toMatchObject({ active: true });
 
     await server.time.advance(3_600_000 + 59_999);
-    expect(await kids()).toEqual([kid, old]);
+    expect(await kidsOf(server)).toEqual([kid, old]);
     await server.time.advance(1);
-    expect(await kids()).toEqual([kid]);
+    expect(await kidsOf(server)).toEqual([kid]);
   });
 
   it('keeps every earlier key after a second rotation, for as long as its tokens can be valid', async () => {
     const server = await startServer();
     const client = await registerClient(server);
-    const kids = async () => (await server.get(JWKS)).body.keys.map((key: { kid: string }) => key.kid);
     const tokens = [await server.accessToken(client)];
     for (let rotation = 0; rotation < 2; rotation++) {
       await server.time.advance(1_000);
       await server.auth.rotateKeys();
       tokens.push(await server.accessToken(client));
     }
-    expect(await kids()).toEqual(tokens.map((token) => decode(token).header['kid']).reverse());
+    expect(await kidsOf(server)).toEqual(tokens.map((token) => decode(token).header['kid']).reverse());
     for (const token of tokens) expect(await server.introspect(client, token)).toMatchObject({ active: true });
     // The first key was retired 1 s before the second.
     await server.time.advance(3_600_000 + 59_000);
-    expect(await kids()).toHaveLength(2);
+    expect(await kidsOf(server)).toHaveLength(2);
     await server.auth.rotateKeys();
-    expect(await kids()).toHaveLength(3);
-  });
-
-  it('outlives a restart, retired keys too, without their private half', async () => {
-    const server = await startServer();
-    await server.auth.rotateKeys();
-    const before = (await server.get(JWKS)).body;
-    expect(before.keys).toHaveLength(2);
-    const again = await server.restart();
-    expect((await again.get(JWKS)).body).toEqual(before);
+    expect(await kidsOf(server)).toHaveLength(3);
   });
 
   it('keeps no private half of a retired key on disk', async () => {
     const server = await startServer();
     const path = join(server.dataDir, 'state.json');
-    const privateHalf = () => (JSON.parse(readFileSync(path, 'utf8')) as Stored).keys.signing.jwk.d;
+    const keys = () => (JSON.parse(readFileSync(path, 'utf8')) as { keys: Keys }).keys;
     const gone: string[] = [];
     for (let rotation = 0; rotation < 2; rotation++) {
-      gone.push(privateHalf());
+      gone.push(keys().signing.jwk.d);
       await server.auth.rotateKeys();
     }
-    const text = readFileSync(path, 'utf8');
-    const { signing, retired } = (JSON.parse(text) as Stored).keys;
+    const { signing, retired } = keys();
     expect(signing.jwk.d).toMatch(/^[\w-]{100,}$/);
     expect(new Set([...gone, signing.jwk.d]).size).toBe(3);
     expect(retired.map(({ jwk }) => Object.keys(jwk).sort())).toEqual(Array(2).fill(['e', 'kty', 'n']));
-    for (const secret of gone) expect(text).not.toContain(secret);
+    for (const secret of gone) expect(readFileSync(path, 'utf8')).not.toContain(secret);
   });
 });

@@ -128,6 +128,17 @@ export function registerClient(server: TestServer, client: object = {}): Promise
   });
 }
 
+/** Every kind of change, to be made of a server that has `pos-17`. */
+export function changesOf(server: TestServer): (() => Test)[] {
+  return [
+    () => server.post('/clients', { client_id: 'new', scope: 'orders:read' }),
+    () => server.patch('/clients/pos-17', { description: 'new' }),
+    () => server.post('/clients/pos-17/secrets'),
+    () => server.post('/clients/pos-17/revoke'),
+    () => server.delete('/clients/pos-17'),
+  ];
+}
+
 /** Ends every server that the tests of a file have started, and removes their directories. */
 export async function closeAll(): Promise<void> {
   jest.restoreAllMocks();

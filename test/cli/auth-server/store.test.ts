@@ -6,18 +6,19 @@ import { newSigningKey } from '../../../src/cli/auth-server/tokens';
 import { fakeTime, settle } from '../../support/fake-time';
 import { recordingLogger } from '../../support/log';
 import { expectPrivate } from '../../support/private-file';
-import { closeAll, newDirectory, registerClient, startServer } from './fixtures';
+import { changesOf, closeAll, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
 
 describe('what is kept on disk', () => {
-  it('survives a restart as a whole: clients, secrets, tokens, keys', async () => {
+  it('survives a restart as a whole: clients, secrets, tokens, keys, retired ones too', async () => {
     const server = await startServer();
     const client = await registerClient(server);
     const rotated = (await server.post('/clients/pos-17/secrets')).body;
     await registerClient(server, { client_id: 'gone' });
     await server.delete('/clients/gone');
     const token = await server.accessToken(client);
+    await server.auth.rotateKeys();
     const addresses = ['/clients', '/clients/pos-17', '/.well-known/openid-configuration/jwks'];
     const before = await Promise.all(addresses.map((path) => server.get(path)));
 
@@ -48,13 +49,7 @@ describe('a disk that takes no more', () => {
     const path = join(server.dataDir, 'state.json');
     renameSync(path, `${path}.kept`);
     mkdirSync(path);
-    const changes = [
-      () => server.post('/clients', { client_id: 'new', scope: 'orders:read' }),
-      () => server.patch('/clients/pos-17', { description: 'new' }),
-      () => server.post('/clients/pos-17/secrets'),
-      () => server.post('/clients/pos-17/revoke'),
-      () => server.delete('/clients/pos-17'),
-    ];
+    const changes = changesOf(server);
     for (const change of changes) {
       const response = await change();
       expect(response.status).toBe(503);

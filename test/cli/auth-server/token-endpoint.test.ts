@@ -19,6 +19,28 @@ let client: ClientWithSecret;
 
 /** A good body without credentials. */
 const GRANT = 'grant_type=client_credentials&scope=orders:read';
+const FORM = 'application/x-www-form-urlencoded';
+const encode = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
+
+const send = (body: string, headers: Record<string, string> = {}): Test =>
+  request(server.url)
+    .post('/connect/token')
+    .set({ 'content-type': FORM, ...headers })
+    .send(body);
+
+function expectRefusal(response: Response, status: number, error: string, description: string): void {
+  expect([response.status, response.body]).toEqual([status, { error, error_description: description }]);
+  expect(response.headers).toMatchObject(JSON_NOT_STORED);
+  expect(response.headers['www-authenticate']).toBe(status === 401 ? 'Basic realm="token"' : undefined);
+  // RFC 6749 section 5.2: %x20-21 / %x23-5B / %x5D-7E
+  expect(description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+}
+
+const JSON_NOT_STORED = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'no-store',
+  pragma: 'no-cache',
+};
 
 describe('the token endpoint', () => {
   beforeAll(async () => {
@@ -26,27 +48,10 @@ describe('the token endpoint', () => {
     client = await registerClient(server);
   });
 
-  function send(body: string, headers: Record<string, string> = {}): Test {
-    return request(server.url)
-      .post('/connect/token')
-      .set({ 'content-type': 'application/x-www-form-urlencoded', ...headers })
-      .send(body);
-  }
   const inBody = (): string => `client_id=pos-17&client_secret=${client.client_secret}`;
-  const inHeader = (): Record<string, string> => ({ authorization: basic('pos-17', client.client_secret) });
-
-  function expectRefusal(response: Response, status: number, error: string, description: string): void {
-    expect({ status: response.status, body: response.body }).toEqual({
-      status,
-      body: { error, error_description: description },
-    });
-    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
-    expect(response.headers['cache-control']).toBe('no-store');
-    expect(response.headers['pragma']).toBe('no-cache');
-    expect(response.headers['www-authenticate']).toBe(status === 401 ? 'Basic realm="token"' : undefined);
-    // RFC 6749 section 5.2: %x20-21 / %x23-5B / %x5D-7E
-    expect(description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
-  }
+  const inHeader = (scheme = 'Basic') => ({
+    authorization: basic('pos-17', client.client_secret).replace('Basic', scheme),
+  });
 
   describe('a token that is granted', () => {
     it('comes as RFC 6749 section 5.1 says, not to be stored', async () => {
@@ -58,14 +63,15 @@ describe('the token endpoint', () => {
         expires_in: 3600,
         scope: 'orders:write orders:read',
       });
-      expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
-      expect(response.headers['cache-control']).toBe('no-store');
-      expect(response.headers['pragma']).toBe('no-cache');
+      expect(response.headers).toMatchObject(JSON_NOT_STORED);
     });
 
-    it('is a JWT of RFC 9068 with the generation of its credential', async () => {
-      const { header, claims } = decode(await server.accessToken(client));
+    it('is a JWT of RFC 9068 with the generation of its credential, which verifies with the published key', async () => {
+      const token = await server.accessToken(client);
+      const { header, claims } = decode(token);
       const key = (await server.get('/.well-known/openid-configuration/jwks')).body.keys[0];
+      const checks = { algorithms: ['RS256' as const], clockTimestamp: server.time.clock() / 1000 };
+      expect(jwt.verify(token, createPublicKey({ key, format: 'jwk' }), checks)).toEqual(claims);
       expect(header).toEqual({ alg: 'RS256', typ: 'at+jwt', kid: key.kid });
       const now = Math.floor(server.time.clock() / 1000);
       expect(claims).toEqual({
@@ -81,12 +87,8 @@ describe('the token endpoint', () => {
       });
     });
 
-    it('verifies with the published key, and never repeats its jti', async () => {
+    it('never repeats its jti', async () => {
       const [first, second] = [await server.accessToken(client), await server.accessToken(client)];
-      const jwk = (await server.get('/.well-known/openid-configuration/jwks')).body.keys[0];
-      const key = createPublicKey({ key: jwk, format: 'jwk' });
-      const clockTimestamp = server.time.clock() / 1000;
-      expect(() => jwt.verify(first, key, { algorithms: ['RS256'], clockTimestamp })).not.toThrow();
       expect(decode(first).claims['jti']).not.toBe(decode(second).claims['jti']);
     });
 
@@ -97,16 +99,10 @@ describe('the token endpoint', () => {
 
     it.each<[string, () => Test]>([
       ['Basic (section 2.3.1)', () => send(GRANT, inHeader())],
-      [
-        'basic in any case (RFC 9110 section 11.1)',
-        () => send(GRANT, { authorization: inHeader()['authorization']!.replace('Basic', 'bAsIc') }),
-      ],
+      ['basic in any case (RFC 9110 section 11.1)', () => send(GRANT, inHeader('bAsIc'))],
       ['the body (section 2.3.1)', () => send(`${GRANT}&${inBody()}`)],
       ['Basic with the same client_id in the body', () => send(`${GRANT}&client_id=pos-17`, inHeader())],
-      [
-        'a charset parameter',
-        () => send(`${GRANT}&${inBody()}`, { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' }),
-      ],
+      ['a charset parameter', () => send(`${GRANT}&${inBody()}`, { 'content-type': `${FORM};charset=UTF-8` })],
       ['percent encoding anywhere', () => send(`grant%5Ftype=client%5fcredentials&scope=orders%3Aread&${inBody()}`)],
       ['unknown parameters (section 3.2)', () => send(`${GRANT}&${inBody()}&audience=x`)],
       ['several resource parameters (RFC 8707)', () => send(`${GRANT}&${inBody()}&resource=a&resource=b`)],
@@ -129,71 +125,33 @@ describe('the token endpoint', () => {
     });
   });
 
-  const NOT_A_FORM = 'The body must be sent as application/x-www-form-urlencoded.';
-  const NOT_ENCODED = 'The request body is not properly form-encoded: a percent sign or byte is wrong.';
-
   describe('a request that is malformed: 400 invalid_request', () => {
+    const NOT_A_FORM = 'The body must be sent as application/x-www-form-urlencoded.';
+    const NOT_ENCODED = 'The request body is not properly form-encoded: a percent sign or byte is wrong.';
+    const NO_GRANT_TYPE = 'grant_type is missing: send grant_type=client_credentials.';
+    const TWICE = 'must not be included more than once.';
+    const ONE_PLACE = 'Send the client secret in the Authorization header or in the body, not in both.';
+    const OTHER_ID = 'The client_id in the body is not the one of the Authorization header.';
+    const IN_URL = 'client_secret must be sent in the body, not in the URL.';
+    const UNREADABLE = 'The request body could not be read: check its length and encoding.';
     it.each<[string, string, () => Test]>([
-      [
-        'JSON',
-        NOT_A_FORM,
-        () => send(JSON.stringify({ grant_type: 'client_credentials' }), { 'content-type': 'application/json' }),
-      ],
+      ['JSON', NOT_A_FORM, () => send('{"grant_type":"client_credentials"}', { 'content-type': 'application/json' })],
       ['no content type and no body', NOT_A_FORM, () => request(server.url).post('/connect/token')],
-      ['another content type', NOT_A_FORM, () => send(GRANT, { 'content-type': 'application/x-www-form-urlencodedx' })],
-      ['an empty body', 'grant_type is missing: send grant_type=client_credentials.', () => send('')],
-      [
-        'no grant_type',
-        'grant_type is missing: send grant_type=client_credentials.',
-        () => send(`scope=orders:read&${inBody()}`),
-      ],
-      [
-        'an empty grant_type',
-        'grant_type is missing: send grant_type=client_credentials.',
-        () => send(`grant_type=&${inBody()}`),
-      ],
-      [
-        'a grant_type twice',
-        'grant_type must not be included more than once.',
-        () => send(`${GRANT}&grant_type=client_credentials`),
-      ],
-      [
-        'a scope twice',
-        'scope must not be included more than once.',
-        () => send(`${GRANT}&scope=orders:read&${inBody()}`),
-      ],
-      [
-        'an unknown parameter twice',
-        'A parameter must not be included more than once.',
-        () => send(`${GRANT}&%22=1&%22=2`),
-      ],
-      [
-        'a __proto__ twice, which the parser of Express drops',
-        '__proto__ must not be included more than once.',
-        () => send(`${GRANT}&${inBody()}&__proto__=1&__proto__=2`),
-      ],
-      [
-        'Basic and a secret in the body',
-        'Send the client secret in the Authorization header or in the body, not in both.',
-        () => send(`${GRANT}&${inBody()}`, inHeader()),
-      ],
-      [
-        'Basic and another client_id in the body',
-        'The client_id in the body is not the one of the Authorization header.',
-        () => send(`${GRANT}&client_id=kiosk`, inHeader()),
-      ],
+      ['another content type', NOT_A_FORM, () => send(GRANT, { 'content-type': `${FORM}x` })],
+      ['an empty body', NO_GRANT_TYPE, () => send('')],
+      ['no grant_type', NO_GRANT_TYPE, () => send(`scope=orders:read&${inBody()}`)],
+      ['an empty grant_type', NO_GRANT_TYPE, () => send(`grant_type=&${inBody()}`)],
+      ['a grant_type twice', `grant_type ${TWICE}`, () => send(`${GRANT}&grant_type=client_credentials`)],
+      ['a scope twice', `scope ${TWICE}`, () => send(`${GRANT}&scope=orders:read&${inBody()}`)],
+      ['an unknown parameter twice', `A parameter ${TWICE}`, () => send(`${GRANT}&%22=1&%22=2`)],
+      // The parser of Express drops it.
+      ['a __proto__ twice', `__proto__ ${TWICE}`, () => send(`${GRANT}&${inBody()}&__proto__=1&__proto__=2`)],
+      ['Basic and a secret in the body', ONE_PLACE, () => send(`${GRANT}&${inBody()}`, inHeader())],
+      ['Basic and another client_id in the body', OTHER_ID, () => send(`${GRANT}&client_id=kiosk`, inHeader())],
       ['a broken percent sign', NOT_ENCODED, () => send(`${GRANT}&client_id=pos%zz`)],
       ['percent-encoded bytes that are not UTF-8', NOT_ENCODED, () => send(`${GRANT}&client_id=%ff`)],
-      [
-        'a secret in the URL',
-        'client_secret must be sent in the body, not in the URL.',
-        () => send(GRANT).query({ client_secret: 'x' }),
-      ],
-      [
-        'an unknown Content-Encoding',
-        'The request body could not be read: check its length and encoding.',
-        () => send(GRANT, { 'content-encoding': 'zip' }),
-      ],
+      ['a secret in the URL', IN_URL, () => send(GRANT).query({ client_secret: 'x' })],
+      ['an unknown Content-Encoding', UNREADABLE, () => send(GRANT, { 'content-encoding': 'zip' })],
     ])('%s', async (_name, description, ask) => {
       expectRefusal(await ask(), 400, 'invalid_request', description);
     });
@@ -201,14 +159,11 @@ describe('the token endpoint', () => {
     it('bytes that are not UTF-8', async () => {
       const response = await fetch(`${server.url}/connect/token`, {
         method: 'POST',
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        headers: { 'content-type': FORM },
         body: Uint8Array.from([0x66, 0x3d, 0xff]),
       });
-      expect(response.status).toBe(400);
-      expect(await response.json()).toEqual({
-        error: 'invalid_request',
-        error_description: 'The request body is not UTF-8.',
-      });
+      const refusal = { error: 'invalid_request', error_description: 'The request body is not UTF-8.' };
+      expect([response.status, await response.json()]).toEqual([400, refusal]);
     });
 
     it('more than 16 KiB: 413', async () => {
@@ -223,36 +178,35 @@ describe('the token endpoint', () => {
     });
   });
 
-  describe('a grant type that is not there: 400 unsupported_grant_type', () => {
-    it.each(['password', 'authorization_code', 'refresh_token', 'Client_Credentials', 'client_credentials '])(
-      '%j',
-      async (grantType) => {
-        const response = await server.token(client, { grant_type: grantType });
-        expectRefusal(response, 400, 'unsupported_grant_type', 'The only grant type here is client_credentials.');
-      },
-    );
-  });
+  it.each(['password', 'authorization_code', 'refresh_token', 'Client_Credentials', 'client_credentials '])(
+    'a grant type that is not there: 400 unsupported_grant_type: %j',
+    async (grantType) => {
+      const response = await server.token(client, { grant_type: grantType });
+      expectRefusal(response, 400, 'unsupported_grant_type', 'The only grant type here is client_credentials.');
+    },
+  );
 
   describe('a scope that cannot be granted: 400 invalid_scope, nothing granted', () => {
     const missing = 'scope is missing: ask for one or more of orders:read orders:write.';
     const grammar = 'scope must be scope names separated by single spaces.';
     const unregistered = 'The client is not registered with one of the scopes: it has orders:read orders:write.';
     it.each([
-      ['absent', `grant_type=client_credentials`, missing],
-      ['empty', 'grant_type=client_credentials&scope=', missing],
-      ['blank', 'grant_type=client_credentials&scope=+', grammar],
-      ['a blank in front', 'grant_type=client_credentials&scope=+orders:read', grammar],
-      ['two blanks', 'grant_type=client_credentials&scope=orders:read++orders:write', grammar],
-      ['a tab', 'grant_type=client_credentials&scope=orders:read%09orders:write', grammar],
-      ['a quote', 'grant_type=client_credentials&scope=%22orders:read%22', grammar],
-      ['a backslash', 'grant_type=client_credentials&scope=orders%5Cread', grammar],
-      ['no ASCII', 'grant_type=client_credentials&scope=%C3%A9', grammar],
-      ['unknown', 'grant_type=client_credentials&scope=orders:burn', unregistered],
-      ['of somebody else', 'grant_type=client_credentials&scope=items:read', unregistered],
-      ['one of two unregistered', 'grant_type=client_credentials&scope=orders:read+items:read', unregistered],
-      ['in another case', 'grant_type=client_credentials&scope=Orders:Read', unregistered],
-    ])('%s', async (_name, body, description) => {
-      expectRefusal(await send(`${body}&${inBody()}`), 400, 'invalid_scope', description);
+      ['absent', undefined, missing],
+      ['empty', '', missing],
+      ['blank', '+', grammar],
+      ['a blank in front', '+orders:read', grammar],
+      ['two blanks', 'orders:read++orders:write', grammar],
+      ['a tab', 'orders:read%09orders:write', grammar],
+      ['a quote', '%22orders:read%22', grammar],
+      ['a backslash', 'orders%5Cread', grammar],
+      ['no ASCII', '%C3%A9', grammar],
+      ['unknown', 'orders:burn', unregistered],
+      ['of somebody else', 'items:read', unregistered],
+      ['one of two unregistered', 'orders:read+items:read', unregistered],
+      ['in another case', 'Orders:Read', unregistered],
+    ])('%s', async (_name, scope, description) => {
+      const given = scope === undefined ? '' : `&scope=${scope}`;
+      expectRefusal(await send(`grant_type=client_credentials${given}&${inBody()}`), 400, 'invalid_scope', description);
     });
   });
 });
@@ -270,18 +224,13 @@ describe('client authentication', () => {
     await server.patch('/clients/disabled', { disabled: true });
   });
 
-  function send(body: string, authorization?: string): Test {
-    const test = request(server.url).post('/connect/token').type('form').send(body);
-    return authorization === undefined ? test : test.set('Authorization', authorization);
-  }
+  const withHeader = (authorization: string): Test => send(GRANT, { authorization });
 
   /** Good credentials in a header of this length. */
   function padded(length: number): string {
     const credentials = basic('pos-17', client.client_secret);
     return credentials.replace(' ', ' '.repeat(1 + length - credentials.length));
   }
-
-  const encode = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
   describe('a client that cannot be authenticated gets the same response for every cause', () => {
     it.each<[string, () => Test]>([
@@ -290,62 +239,45 @@ describe('client authentication', () => {
       ['a secret without client_id', () => send(`${GRANT}&client_secret=${client.client_secret}`)],
       ['unknown client in the body', () => send(`${GRANT}&client_id=nobody&client_secret=x`)],
       ['wrong secret in the body', () => send(`${GRANT}&client_id=pos-17&client_secret=x`)],
-      ['unknown client in the header', () => send(GRANT, basic('nobody', 'x'))],
-      ['wrong secret in the header', () => send(GRANT, basic('pos-17', 'x'))],
-      ['the secret of another client', () => send(GRANT, basic('pos-17', disabled.client_secret))],
-      ['a secret followed by other text', () => send(GRANT, basic('pos-17', `${client.client_secret}:x`))],
-      ['a disabled client', () => send(GRANT, basic('disabled', disabled.client_secret))],
-      ['the client id in another case', () => send(GRANT, basic('POS-17', client.client_secret))],
-      ['no colon', () => send(GRANT, encode('pos-17'))],
-      ['an empty id', () => send(GRANT, encode(`:${client.client_secret}`))],
-      ['an empty secret', () => send(GRANT, encode('pos-17:'))],
-      ['no base64', () => send(GRANT, 'Basic %%%')],
-      ['base64 of an impossible length', () => send(GRANT, 'Basic abcde')],
-      ['Basic alone', () => send(GRANT, 'Basic')],
-      ['broken form encoding inside', () => send(GRANT, encode('pos-17:%zz'))],
-      ['10 kB of credentials', () => send(GRANT, basic('pos-17', 'x'.repeat(10_000)))],
-      ['a secret with a colon in it', () => send(GRANT, basic('pos-17', client.client_secret.replace(/^./, '$&:')))],
-      ['good credentials in a header of 4,097 characters', () => send(GRANT, padded(4_097))],
-      ['good credentials after another scheme', () => send(GRANT, `x${basic('pos-17', client.client_secret)}`)],
-      ['good credentials and more', () => send(GRANT, `${basic('till', till.client_secret)} x`)],
-      ['base64 with a character too many', () => send(GRANT, `${basic('till', till.client_secret)}A`)],
-      ['another scheme', () => send(GRANT, 'Bearer abc')],
-      ['__proto__', () => send(GRANT, basic('__proto__', 'x'))],
+      ['unknown client in the header', () => withHeader(basic('nobody', 'x'))],
+      ['wrong secret in the header', () => withHeader(basic('pos-17', 'x'))],
+      ['the secret of another client', () => withHeader(basic('pos-17', disabled.client_secret))],
+      ['a secret followed by other text', () => withHeader(basic('pos-17', `${client.client_secret}:x`))],
+      ['a disabled client', () => withHeader(basic('disabled', disabled.client_secret))],
+      ['the client id in another case', () => withHeader(basic('POS-17', client.client_secret))],
+      ['no colon', () => withHeader(encode('pos-17'))],
+      ['an empty id', () => withHeader(encode(`:${client.client_secret}`))],
+      ['an empty secret', () => withHeader(encode('pos-17:'))],
+      ['no base64', () => withHeader('Basic %%%')],
+      ['base64 of an impossible length', () => withHeader('Basic abcde')],
+      ['Basic alone', () => withHeader('Basic')],
+      ['broken form encoding inside', () => withHeader(encode('pos-17:%zz'))],
+      ['10 kB of credentials', () => withHeader(basic('pos-17', 'x'.repeat(10_000)))],
+      ['a secret with a colon in it', () => withHeader(basic('pos-17', client.client_secret.replace(/^./, '$&:')))],
+      ['good credentials in a header of 4,097 characters', () => withHeader(padded(4_097))],
+      ['good credentials after another scheme', () => withHeader(`x${basic('pos-17', client.client_secret)}`)],
+      ['good credentials and more', () => withHeader(`${basic('till', till.client_secret)} x`)],
+      ['base64 with a character too many', () => withHeader(`${basic('till', till.client_secret)}A`)],
+      ['another scheme', () => withHeader('Bearer abc')],
+      ['__proto__', () => withHeader(basic('__proto__', 'x'))],
     ])('%s', async (_name, ask) => {
-      const response = await ask();
-      expect({ status: response.status, body: response.body }).toEqual({
-        status: 401,
-        body: { error: 'invalid_client', error_description: 'Client authentication failed.' },
-      });
-      expect(response.headers['www-authenticate']).toBe('Basic realm="token"');
-      expect(response.headers['cache-control']).toBe('no-store');
+      expectRefusal(await ask(), 401, 'invalid_client', 'Client authentication failed.');
     });
   });
 
   it('accepts good credentials after several blanks, in a header of up to 4,096 characters', async () => {
-    expect((await send(GRANT, padded(4_096))).status).toBe(200);
-    expect((await send(GRANT, basic('till', till.client_secret))).status).toBe(200);
+    expect((await withHeader(padded(4_096))).status).toBe(200);
+    expect((await withHeader(basic('till', till.client_secret))).status).toBe(200);
   });
 
   it('refuses two Authorization headers, whatever is in them', async () => {
     const raw = await rawServer(server.auth.handler as Express);
     const credentials = basic('pos-17', client.client_secret);
-    const response = await raw.send(
-      [
-        'POST /connect/token HTTP/1.1',
-        'Content-Type: application/x-www-form-urlencoded',
-        `Content-Length: ${GRANT.length}`,
-        `Authorization: ${credentials}`,
-        `Authorization: ${credentials}`,
-      ],
-      GRANT,
-    );
+    const headers = [`Content-Type: ${FORM}`, `Content-Length: ${GRANT.length}`];
+    const twice = Array<string>(2).fill(`Authorization: ${credentials}`);
+    const response = await raw.send(['POST /connect/token HTTP/1.1', ...headers, ...twice], GRANT);
     await raw.close();
-    expect(response.status).toBe(400);
-    expect(response.body).toEqual({
-      error: 'invalid_request',
-      error_description: 'Send no more than one Authorization header.',
-    });
+    expectRefusal(response, 400, 'invalid_request', 'Send no more than one Authorization header.');
   });
 
   describe('the comparison of secrets', () => {
