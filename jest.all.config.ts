@@ -4,7 +4,6 @@ import { availableParallelism } from 'node:os';
 
 /** Suites of `npm test` that run again at full size: see test/support/amount.ts. */
 const FULL_SIZE = [
-  'gate/behaviours/key-sets',
   'app/contract/contract',
   'gate/generation/memory',
   'testing/contract-cases',

@@ -121,4 +121,13 @@ describe('DPoP', () => {
       },
     );
   });
+
+  const TOKEN = boundToken();
+  it.each([
+    ['a token', `/v1/${TOKEN}?access_token=${TOKEN}`, `/v1/[${TOKEN.length}]`],
+    ['characters that move the cursor', '/v1/a\u009b2J\u0085forged', '/v1/a\\u009b2J\\u0085forged'],
+    ['another origin', 'https://other.test/v1/orders', '/v1/orders'],
+  ])('htu: the log line shows a path with %s as it may be shown', async (_what, target, shown) => {
+    expect(await outcome(urlProof(BASE), target)).toEqual(['invalid_dpop_proof', `htu is not ${BASE}${shown}`]);
+  });
 });
