@@ -16,9 +16,8 @@ const config: Config = {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
   runner: ['<rootDir>/test/setup/runner.mjs', { alone: ALONE }],
   reporters: ['default', '<rootDir>/test/setup/failed-rooms.mjs'],
-  // The runner's processes load TypeScript by themselves.
+  // The runner compiles TypeScript, all at once.
   transform: {},
-  setupFilesAfterEnv: ['<rootDir>/test/setup/shared-process.ts', '<rootDir>/test/setup/time-limit.ts'],
   // A suite waits for its own server a fifth of the time. Jest knows no percentage above 100.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
 };

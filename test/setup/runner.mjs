@@ -3,6 +3,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { compile, OPTIONS } from './compile.mjs';
 
 /** Suites send many short-lived requests: V8 then copies less of them from one half of its young generation to the other. */
 const YOUNG_GENERATION = '--max-semi-space-size=64';
@@ -22,13 +23,16 @@ export default class PlainNodeRunner {
     const isAlone = ({ path }) => this.#alone.some((ending) => path.endsWith(ending));
     // Last, so that no process of several suites has to end for one of them.
     const waiting = [...tests.filter((test) => !isAlone(test)), ...tests.filter(isAlone)];
+    const { rootDir } = this.#globalConfig;
+    const { outdir, remove } = await compile(rootDir);
+    const compiled = { rootDir, outdir, options: OPTIONS };
     const runInTurn = async () => {
       let worker;
       while (waiting.length > 0 && !watcher.isInterrupted()) {
         const test = waiting.shift();
         if (isAlone(test)) await worker?.end();
         if (worker?.hasEnded()) worker = undefined;
-        worker ??= startWorker({ globalConfig: this.#globalConfig, projectConfig: test.context.config });
+        worker ??= startWorker({ globalConfig: this.#globalConfig, projectConfig: test.context.config, compiled });
         await onStart(test);
         await worker.run(test.path).then(
           (result) => onResult(test, result),
@@ -37,13 +41,13 @@ export default class PlainNodeRunner {
       }
       await worker?.end();
     };
-    await Promise.all(Array.from({ length: this.#globalConfig.maxWorkers }, runInTurn));
+    await Promise.all(Array.from({ length: this.#globalConfig.maxWorkers }, runInTurn)).finally(remove);
   }
 }
 
 function startWorker(configuration) {
   const child = fork(WORKER, {
-    execArgv: [YOUNG_GENERATION, '--conditions=source', '--import', import.meta.resolve('tsx')],
+    execArgv: [YOUNG_GENERATION, '--conditions=source'],
   });
   child.send(configuration);
   const exited = once(child, 'exit');
