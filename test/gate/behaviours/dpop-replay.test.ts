@@ -155,8 +155,10 @@ describe('nonces of the server', () => {
     const nonce = await nonceOf(through);
     await time.advance(150_000);
     expect((await sendWith(through, nonce).expect(200)).headers['dpop-nonce']).toBeUndefined();
-    await time.advance(149_999);
+    await time.advance(1);
     const { headers } = await sendWith(through, nonce).expect(200);
+    await time.advance(149_998);
+    await sendWith(through, nonce).expect(200);
     through.reached.length = 0;
     await time.advance(1);
     expectRefusal(await sendWith(through, nonce), 'dpop_nonce_required', through, refusedAs);

@@ -6,10 +6,11 @@ import { settle } from '../../support/fake-time';
 import { gateApp, remember } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
 import { active, ENDPOINT, introspectingGate, SECRET } from '../../support/introspection';
-import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token, goodClaims } from '../../support/issuer';
+import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
+import { many } from '../../support/introspector-scene';
 import { eventually } from '../../support/key-server';
 import { jwks, testKey } from '../../support/keys';
-import { expectRefusal, expectNoTokenLeak } from '../../support/refusals';
+import { expectRefusal } from '../../support/refusals';
 
 const OPAQUE = 'mF_9.B5f-4.1JqM.opaque-and-long';
 const scopes = ['orders:read'];
@@ -36,12 +37,8 @@ describe('opaque tokens (RFC 7662)', () => {
     expectRefusal(await through.get(OPAQUE), 'malformed_token', through);
   });
 
-  it('are refused when they are not active', async () => {
-    const through = introspectingGate();
-    expectRefusal(await through.get(OPAQUE), 'inactive', through);
-  });
-
   it.each<[string, object, Reason]>([
+    ['active: false', { active: false }, 'inactive'],
     ['another issuer', { iss: 'https://login.test/' }, 'wrong_issuer'],
     ['an issuer that is null', { iss: null }, 'invalid_claims'],
     ['another audience', { aud: 'https://other.test' }, 'wrong_audience'],
@@ -58,7 +55,7 @@ describe('opaque tokens (RFC 7662)', () => {
     ['a refresh token of Hydra', { token_use: 'refresh_token' }, 'wrong_type'],
     ['a refresh token of Keycloak', { typ: 'Refresh' }, 'wrong_type'],
     ['no generation', { generation: undefined }, 'generation_missing'],
-  ])('are refused like a JWT with these claims: %s', async (_what, changes, reason) => {
+  ])('are refused, and asked about once, with %s', async (_what, changes, reason) => {
     const through = introspectingGate();
     through.endpoint.tokens.set(OPAQUE, active(changes));
     for (let use = 0; use < 3; use++) expectRefusal(await through.get(OPAQUE), reason, through);
@@ -73,14 +70,11 @@ describe('opaque tokens (RFC 7662)', () => {
     ['an empty cnf', { token_type: 'DPoP', cnf: {} }],
     ['a cnf of another kind', { token_type: 'DPoP', cnf: { 'x5t#S256': 'x' } }],
     ['a cnf that is null', { token_type: 'DPoP', cnf: null }],
-  ])(
-    'are refused where they are of type DPoP and no key is named, by a gate with DPoP too: %s',
-    async (_what, changes) => {
-      const through = introspectingGate({ possession: [dpop({ baseUrl: 'https://api.test' }), mtls()] });
-      through.endpoint.tokens.set(OPAQUE, active(changes));
-      expectRefusal(await through.get(OPAQUE), 'sender_constrained', through, { dpop: 'accepted' });
-    },
-  );
+  ])('are refused where they are of type DPoP and name no key, by a gate with DPoP too: %s', async (_what, changes) => {
+    const through = introspectingGate({ possession: [dpop({ baseUrl: 'https://api.test' }), mtls()] });
+    through.endpoint.tokens.set(OPAQUE, active(changes));
+    expectRefusal(await through.get(OPAQUE), 'sender_constrained', through, { dpop: 'accepted' });
+  });
 
   it.each<[string, object]>([
     ['only what the check needs', { iss: undefined, sub: undefined, jti: undefined, token_type: undefined, nbf: NOW }],
@@ -105,29 +99,22 @@ describe('opaque tokens (RFC 7662)', () => {
     const through = introspectingGate({ scopes: { from: ['roles'], map: { till: 'orders:read' } } });
     through.endpoint.tokens.set(OPAQUE, active({ roles: ['till', 'orders:write'] }));
     expect((await through.get(OPAQUE).expect(200)).body.auth.scopes).toEqual(scopes);
-    expectRefusal(
-      await through.post('good'),
-      'insufficient_scope',
-      { ...through, reached: [] },
-      { scopes: ['orders:write'] },
-    );
+    through.reached.length = 0;
+    expectRefusal(await through.post('good'), 'insufficient_scope', through, { scopes: ['orders:write'] });
   });
 });
 
-describe('opaque tokens that begin alike', () => {
-  it.each([256, 1_024, 12_000])('each have their own verdict, also with %d characters in common', async (length) => {
-    const through = introspectingGate();
-    const [good, other, unknown] = ['a', 'b', 'c'].map((end) => 'x'.repeat(length) + end) as [string, string, string];
-    through.endpoint.tokens.set(good, active());
-    through.endpoint.tokens.set(other, active({ client_id: 'kiosk' }));
-    expectRefusal(await through.get(unknown), 'inactive', through);
-    for (let use = 0; use < 2; use++) {
-      expect((await through.get(good).expect(200)).body.auth.clientId).toBe('pos-17');
-      expect((await through.get(other).expect(200)).body.auth.clientId).toBe('kiosk');
-      expect((await through.get(unknown)).status).toBe(401);
-    }
-    expect(through.endpoint.sent.map(({ token: asked }) => asked)).toEqual([unknown, good, other]);
-  });
+it('opaque tokens with 12,000 characters in common each have their own verdict', async () => {
+  const through = introspectingGate();
+  const begin = 'x'.repeat(12_000);
+  through.endpoint.tokens.set(`${begin}a`, active());
+  through.endpoint.tokens.set(`${begin}b`, active({ client_id: 'kiosk' }));
+  for (let use = 0; use < 2; use++) {
+    expect((await through.get(`${begin}a`).expect(200)).body.auth.clientId).toBe('pos-17');
+    expect((await through.get(`${begin}b`).expect(200)).body.auth.clientId).toBe('kiosk');
+    expect((await through.get(`${begin}c`)).body.code).toBe('inactive');
+  }
+  expect(through.endpoint.sent.map(({ token: asked }) => asked?.at(-1))).toEqual(['a', 'b', 'c']);
 });
 
 describe('opaque tokens, used again', () => {
@@ -204,24 +191,15 @@ describe('an introspection response without client_id (optional in RFC 7662)', (
   });
 });
 
-describe('an introspection endpoint that cannot tell', () => {
-  it.each<[string, object | Response | Error]>([
-    ['is down', new Error('connect ECONNREFUSED')],
-    ['fails', new Response(`token ${OPAQUE}`, { status: 500 })],
-    ['refuses our credentials', new Response(SECRET, { status: 401 })],
-    ['responds with something else', new Response('true')],
-    ['says no word about active', { client_id: 'pos-17' }],
-    ['says active: "true"', active({ active: 'true' })],
-  ])('is an outage, 503, where it %s: never a bad token', async (_what, answer) => {
-    const through = introspectingGate();
-    through.endpoint.down = answer;
-    const response = await through.get(OPAQUE);
-    expectRefusal(response, 'introspection_unavailable', through);
-    const output = JSON.stringify([response.headers, response.text, through.log.entries]);
-    expect(output).not.toContain('a secret');
-    expect(output).not.toContain('ECONNREFUSED');
-    await through.get(token()).expect(200);
-  });
+it('an introspection endpoint that is down is an outage, 503, never a bad token, and nothing of it is shown', async () => {
+  const through = introspectingGate();
+  through.endpoint.down = new Response(`${SECRET} ${OPAQUE}`, { status: 401 });
+  const response = await through.get(OPAQUE.padEnd(64, 'x'));
+  expectRefusal(response, 'introspection_unavailable', through);
+  const secrets = [OPAQUE, SECRET, Buffer.from(SECRET).toString('base64'), 'a+secret'];
+  const output = JSON.stringify([response.headers, response.text, through.log.entries, through.gate.status()]);
+  expect(secrets.filter((secret) => output.includes(secret))).toEqual([]);
+  await through.get(token()).expect(200);
 });
 
 /** A JWE (RFC 7516 section 7.1) with a header and four parts of made-up bytes; with `dir` the second is empty. */
@@ -230,35 +208,32 @@ function encrypted(alg: string): string {
   return [header, alg === 'dir' ? '' : 'a2V5', 'aXY', 'Y2lwaGVydGV4dA', 'dGFn'].join('.');
 }
 
-describe('callers that hurt others', () => {
-  it('do not delay the token of another site', async () => {
-    const through = introspectingGate({
-      routes(app, reach) {
-        app.set('trust proxy', true);
-        app.get('/v1/orders', requireScope('orders:read'), reach);
-      },
-    });
-    const from = (address: string, raw: string) => through.get(raw).set('X-Forwarded-For', address).then();
-    through.endpoint.tokens.set('good', active());
-    through.endpoint.hold();
-    const flood = [];
-    for (let index = 0; index < 20; index++) flood.push(from('198.51.100.7', `made-up-${index}`));
-    await eventually(() => through.presented.length === 20);
-    const good = from('203.0.113.1', 'good');
-    await eventually(() => through.presented.length === 21);
-    const asked = (): readonly unknown[] => through.endpoint.sent.map(({ token: raw }) => raw);
-    await eventually(() => asked().length === 17);
-    expect(asked()[16]).toBe('good');
-    through.endpoint.release();
-    expect((await good).status).toBe(200);
-    await Promise.all(flood);
+it('a flood of one site does not delay the token of another', async () => {
+  const through = introspectingGate({
+    routes(app, reach) {
+      app.set('trust proxy', true);
+      app.get('/v1/orders', requireScope('orders:read'), reach);
+    },
   });
+  const from = (address: string, raw: string) => through.get(raw).set('X-Forwarded-For', address).then();
+  through.endpoint.hold();
+  const flood = many(20, 'made-up-').map((raw) => from('198.51.100.7', raw));
+  await eventually(() => through.presented.length === 20);
+  const good = from('203.0.113.1', 'good');
+  await eventually(() => through.endpoint.sent.length === 17);
+  expect(through.endpoint.sent[16]?.token).toBe('good');
+  through.endpoint.release();
+  expect((await good).status).toBe(200);
+  await Promise.all(flood);
 });
+
+/** A good token whose header says alg none. */
+const UNSIGNED = token({ header: { alg: 'none' } }).replace(/[^.]+$/, '');
 
 describe('a token that could be a JWS', () => {
   it.each<[string, string, Reason]>([
     ['no JWT', 'a.b.c', 'malformed_token'],
-    ['an unsigned one', token({ header: { alg: 'none' } }).replace(/[^.]+$/, ''), 'malformed_token'],
+    ['an unsigned one', UNSIGNED, 'malformed_token'],
     ['characters beyond base64url', `${token()}==`, 'malformed_token'],
     ['another alphabet', token().replace(/^./, '+'), 'malformed_token'],
     ['an ID token', token({ header: { typ: 'JWT' } }), 'wrong_type'],
@@ -272,11 +247,7 @@ describe('a token that could be a JWS', () => {
     ['a part before it', `x.${token()}`, 'malformed_token'],
     ['a fourth part, and a character that decoders skip', `~${token()}.x`, 'malformed_token'],
     ['three parts that are no JWT, and a dot', 'a.b.c.', 'malformed_token'],
-    [
-      'an unsigned one with a dot more',
-      `${token({ header: { alg: 'none' } }).replace(/[^.]+$/, '')}.`,
-      'malformed_token',
-    ],
+    ['an unsigned one with a dot more', `${UNSIGNED}.`, 'malformed_token'],
   ])('is never decided by introspection: %s', async (_what, raw, reason) => {
     const through = introspectingGate();
     through.endpoint.tokens.set(raw, active());
@@ -290,13 +261,8 @@ describe('a token that could be a JWS', () => {
     ['four parts that are no JSON', OPAQUE],
     ['five parts, as a JWE has them', encrypted('RSA-OAEP')],
     ['an empty part, as a JWE with a shared key has it', encrypted('dir')],
-    [
-      'many short parts',
-      Array.from({ length: 2_000 }, () => 'eyJhIjox')
-        .join('.')
-        .slice(0, 8_000),
-    ],
-    ['parts that are JSON, but no objects', Array.from({ length: 4 }, () => 'MTIzNDU2Nzg5MDEyMzQ1Ng').join('.')],
+    ['thousands of parts that begin like JSON', Array(2_000).fill('eyJhIjox').join('.').slice(0, 8_000)],
+    ['parts that are JSON, but no objects', Array(4).fill('MTIzNDU2Nzg5MDEyMzQ1Ng').join('.')],
   ])('is none of these: the issuer is asked about a token of %s', async (_what, raw) => {
     const through = introspectingGate();
     through.endpoint.tokens.set(raw, active());
@@ -322,22 +288,13 @@ describe('introspection and the rest of a gate', () => {
   });
 
   it('asks only the issuer that has the option, and only one may', async () => {
-    const common = { audience: AUDIENCE, keys: jwks(testKey()) };
     const opaque = { url: ENDPOINT, clientId: 'api', clientSecret: SECRET };
-    const other = { ...common, issuer: 'https://other.test' };
-    const through = introspectingGate({
-      issuers: [other, { ...common, issuer: ISSUER, opaque }],
-    });
+    const one = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), opaque };
+    const other = { ...one, issuer: 'https://other.test' };
+    const through = introspectingGate({ issuers: [{ ...other, opaque: undefined }, one] });
     expect((await through.get('good').expect(200)).body.auth.issuer).toBe(ISSUER);
-    const both = {
-      issuers: [
-        { ...other, opaque },
-        { ...common, issuer: ISSUER, opaque },
-      ],
-    };
-    expect(() => gateApp(both)).toThrow(
-      new TypeError('authenticate(): option "opaque" is accepted for one of the "issuers" only'),
-    );
+    const message = 'authenticate(): option "opaque" is accepted for one of the "issuers" only';
+    expect(() => gateApp({ issuers: [other, one] })).toThrow(new TypeError(message));
   });
 
   it('needs no keys where an issuer has only opaque tokens', async () => {
@@ -357,30 +314,11 @@ describe('introspection and the rest of a gate', () => {
     expect(through.log.at('warn')).toEqual([]);
   });
 
-  it('keeps tokens and secret out of log and responses', async () => {
-    const through = introspectingGate();
-    through.endpoint.down = new Response('', { status: 403 });
-    const response = await through.get(OPAQUE.padEnd(64, 'x'));
-    expectNoTokenLeak(response, through);
-    const secrets = [SECRET, Buffer.from(SECRET).toString('base64'), 'a+secret'];
-    const output = JSON.stringify([response.text, through.log.entries, through.gate.status()]);
-    expect(secrets.filter((secret) => output.includes(secret))).toEqual([]);
-  });
-
-  it('ends with the gate', async () => {
-    const through = introspectingGate();
-    await through.get('good').expect(200);
-    await through.gate.close();
-    await through.get('good').expect(200);
-    through.reached.length = 0;
-    expectRefusal(await through.get(OPAQUE), 'introspection_unavailable', through);
-  });
-
   it('hands the claims over as they came, frozen', async () => {
     const through = introspectingGate();
     through.endpoint.tokens.set(OPAQUE, new Response(JSON.stringify(active()).replace('{', '{"__proto__":{"a":1},')));
     const { auth } = await explain(OPAQUE, { gate: through.gate });
     expect(Object.keys(auth?.claims ?? {})[0]).toBe('__proto__');
-    expect([Object.isFrozen(auth?.claims), goodClaims()]).toEqual([true, expect.objectContaining({ iss: ISSUER })]);
+    expect(Object.isFrozen(auth?.claims)).toBe(true);
   });
 });
