@@ -1,6 +1,6 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { npm } from './npm';
+import { execute, npm } from './npm';
 import type { Ended } from './npm';
 import type { Room } from './tarball';
 
@@ -58,6 +58,17 @@ export const INSTALL_FLAGS = ['--prefer-offline', '--no-audit', '--no-fund', '--
 /** Installs what the package.json of `folder` names, and the tarballs, as a user would. */
 export function install(folder: string, tarballs: readonly string[]): Promise<Ended> {
   return npm(folder, 'install', ...INSTALL_FLAGS, ...tarballs);
+}
+
+/**
+ * Gives `folder` the packages of another project: an installation then writes only those that are missing, and removes
+ * those that are not asked for.
+ */
+export async function startFrom(other: string, folder: string): Promise<void> {
+  const packages = join(folder, 'node_modules');
+  await execute(folder, 'cp', ['-al', join(other, 'node_modules'), packages]);
+  // npm would trust it more than the folder, and write into the file that both share.
+  await rm(join(packages, '.package-lock.json'));
 }
 
 /** Version of a package as the project resolves it. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { install, runGroup, versionOf } from './consumer';
+import { install, runGroup, startFrom, versionOf } from './consumer';
 import type { Consumer, Group } from './consumer';
 import { node, npm } from './npm';
 import { packTillgate } from './tarball';
@@ -148,6 +148,7 @@ describe('the command of the package', () => {
     const { folder: home } = consumer('esm-js-node-test-express5');
     expect(await npm(home, 'exec', '--', 'tillgate', 'init', 'shop')).toMatchObject({ exitCode: 0 });
     const shop = join(home, 'shop');
+    await startFrom(consumer('esm-ts-jest-express5').root, shop);
     expect(await install(shop, await packTillgate('gate', 'testing', 'cli'))).toMatchObject({ exitCode: 0 });
     // Jest writes its summary to stderr.
     const { exitCode, output, errors } = await npm(shop, 'test', '--loglevel=error');

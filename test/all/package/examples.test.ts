@@ -59,9 +59,9 @@ beforeAll(async () => {
   for (const name of [...TOGETHER, ALONE]) await cp(join(EXAMPLES, name), projectOf(name), { recursive: true });
   await writeFile(join(folder, 'together/package.json'), JSON.stringify({ private: true, workspaces: TOGETHER }));
   issuer = await startTestIssuer({ audience: AUDIENCE });
-  const tarballs = await packTillgate('gate', 'testing', 'cli');
-  for (const project of [join(folder, 'together'), projectOf(ALONE)])
-    expect(await install(project, tarballs)).toMatchObject({ exitCode: 0 });
+  const together = await packTillgate('gate', 'testing', 'cli');
+  expect(await install(join(folder, 'together'), together)).toMatchObject({ exitCode: 0 });
+  expect(await install(projectOf(ALONE), await packTillgate('gate', 'testing'))).toMatchObject({ exitCode: 0 });
 }, 600_000);
 afterAll(async () => {
   await issuer?.close();
