@@ -5,12 +5,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LIMITS } from '../../../src/app/server';
 import { COMPILED } from '../support/compiled';
 
 const [MAIN, APP] = [join(COMPILED, 'src/cli/main.js'), join(COMPILED, 'src/app/main.js')];
 const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-process-'));
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const started: ChildProcessWithoutNullStreams[] = [];
+afterAll(() => {
+  for (const child of started) child.kill('SIGKILL');
+  rmSync(dataDir, { recursive: true, force: true });
+});
 
 interface Child {
   readonly process: ChildProcessWithoutNullStreams;
@@ -27,6 +30,7 @@ function start(argv: readonly string[], env: Record<string, string>): Child {
 
 function childOf(child: ChildProcessWithoutNullStreams): Child {
   let [stdout, stderr] = ['', ''];
+  started.push(child);
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   return { process: child, stdout: () => stdout, stderr: () => stderr };
@@ -46,10 +50,11 @@ describe('the program', () => {
     expect(child.stderr().match(/TILLGATE_\w+:/g)).toEqual(['TILLGATE_ISUER:', 'TILLGATE_PORT:', 'TILLGATE_AUTH_URL:']);
   });
 
-  it('starts both servers, and stops on SIGTERM before the deadline at which it cuts connections, although one is idle', async () => {
+  it('starts both servers, and stops on SIGTERM without the deadline at which it cuts connections, although one is idle', async () => {
     const child = start([MAIN, 'dev', '--json', '--', process.execPath, APP], {
       TILLGATE_PORT: '0',
       TILLGATE_AUTH_PORT: '0',
+      NODE_OPTIONS: `--require ${join(__dirname, 'no-deadlines.cjs')}`,
     });
     const report = await documentOf(child);
     while (!child.stderr().includes('the API listens')) await once(child.process.stderr, 'data');
@@ -60,12 +65,10 @@ describe('the program', () => {
       }).on('error', fail);
     });
 
-    const startedMs = performance.now();
     child.process.kill('SIGTERM');
     const [exitCode] = (await once(child.process, 'close')) as [number];
 
     expect({ status, exitCode }).toEqual({ status: 401, exitCode: 0 });
-    expect(performance.now() - startedMs).toBeLessThan(LIMITS.drainDeadlineMs);
     expect(JSON.parse(child.stderr().split('\n')[1] ?? '')).toMatchObject({ status: 401, reason: 'missing_token' });
     agent.destroy();
   });

@@ -14,78 +14,51 @@ const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const zeros = Buffer.alloc(65_536, 0x20);
 const gzip = (body: Buffer): Fault => respondWith(gzipSync(body), { headers: 'Content-Encoding: gzip\r\n' });
 
-/** What the server does, what the operators read, and within how many ms. */
-const rows: readonly [string, Fault, RegExp, number][] = [
-  ['never responds', () => {}, /did not respond within 5000 ms/, 5_500],
-  ['stops in its head', (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-A'), /within 5000 ms/, 5_500],
-  ['drips its head', endless('HTTP/1.1 200 OK\r\n', Buffer.from('X: y\r\n'), 100), /within 5000 ms/, 5_500],
-  ['drips its body', endless(`${CHUNKED}`, Buffer.from('1\r\n \r\n'), 100), /within 5000 ms/, 5_500],
+const MOST_MS = 30_000;
+
+/** What the server does, and what the operators read: of the time limit of 5 s only where the server keeps the request waiting. */
+const rows: readonly [string, Fault, RegExp][] = [
+  ['never responds', () => {}, /did not respond within 5000 ms/],
+  ['stops in its head', (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-A'), /within 5000 ms/],
+  ['drips its head', endless('HTTP/1.1 200 OK\r\n', Buffer.from('X: y\r\n'), 100), /within 5000 ms/],
+  ['drips its body', endless(`${CHUNKED}`, Buffer.from('1\r\n \r\n'), 100), /within 5000 ms/],
   [
     'stops in its body',
     (socket) => void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${GOOD.slice(0, 40)}`),
     /within 5000 ms/,
-    5_500,
   ],
-  ['closes in its body', send(`HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n${GOOD}`), /could not be fetched/, 1_000],
-  ['closes in a chunk', send(`${CHUNKED}ffff\r\n${GOOD}`), /could not be fetched/, 1_000],
-  ['closes immediately', (socket) => void socket.destroy(), /could not be fetched/, 1_000],
-  ['resets the connection', (socket) => void socket.resetAndDestroy(), /could not be fetched/, 1_000],
-  ['speaks no HTTP', send('SSH-2.0-OpenSSH_9.6\r\n'), /could not be fetched/, 1_000],
-  [
-    'responds with bytes',
-    send(Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 7) % 256))),
-    /could not/,
-    1_000,
-  ],
-  ['responds with HTTP/0.9', send(GOOD), /could not be fetched/, 1_000],
-  ['responds 100 and nothing more', (socket) => void socket.write('HTTP/1.1 100 \r\n\r\n'), /could not|within/, 5_500],
+  ['closes in its body', send(`HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n${GOOD}`), /could not be fetched/],
+  ['closes in a chunk', send(`${CHUNKED}ffff\r\n${GOOD}`), /could not be fetched/],
+  ['closes immediately', (socket) => void socket.destroy(), /could not be fetched/],
+  ['resets the connection', (socket) => void socket.resetAndDestroy(), /could not be fetched/],
+  ['speaks no HTTP', send('SSH-2.0-OpenSSH_9.6\r\n'), /could not be fetched/],
+  ['responds with bytes', send(Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 7) % 256))), /could not/],
+  ['responds with HTTP/0.9', send(GOOD), /could not be fetched/],
+  ['responds 100 and nothing more', (socket) => void socket.write('HTTP/1.1 100 \r\n\r\n'), /could not|within/],
   [
     'responds with 1,000 kB of headers',
     endless('HTTP/1.1 200 OK\r\n', Buffer.from(`X: ${'y'.repeat(999)}\r\n`)),
     /could/,
-    1_000,
   ],
   [
     'responds with an HTML page',
     respondWith('<!doctype html><title>Sign in</title>'),
     /did not respond with a JSON object/,
-    1_000,
   ],
-  ['responds with nothing', respondWith(''), /did not respond with a JSON object/, 1_000],
-  ['responds with 50 MB', sized(50 * MEGABYTE), /more than 1048576 bytes/, 2_000],
-  ['responds with without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/, 2_000],
-  ['responds with 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
-  [
-    'responds with invalid gzip',
-    respondWith(GOOD, { headers: 'Content-Encoding: gzip\r\n' }),
-    /could not be fetched/,
-    1_000,
-  ],
-  ['responds 500 with keys', respondWith(GOOD, { status: '500 Oops' }), /responded with 500/, 1_000],
-  [
-    'responds 503 without end',
-    endless('HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n', chunk(zeros)),
-    /503/,
-    1_000,
-  ],
-  [
-    'redirects to itself',
-    respondWith('', { status: '302 F', headers: 'Location: /jwks\r\n' }),
-    /responded with 302/,
-    1_000,
-  ],
-  [
-    'redirects elsewhere',
-    respondWith('', { status: '307 T', headers: 'Location: http://127.0.0.1:9/\r\n' }),
-    /307/,
-    1_000,
-  ],
-  ['responds 206 with keys', respondWith(GOOD, { status: '206 Partial' }), /responded with 206/, 1_000],
+  ['responds with nothing', respondWith(''), /did not respond with a JSON object/],
+  ['responds with 50 MB', sized(50 * MEGABYTE), /more than 1048576 bytes/],
+  ['responds with without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/],
+  ['responds with 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/],
+  ['responds with invalid gzip', respondWith(GOOD, { headers: 'Content-Encoding: gzip\r\n' }), /could not be fetched/],
+  ['responds 500 with keys', respondWith(GOOD, { status: '500 Oops' }), /responded with 500/],
+  ['responds 503 without end', endless('HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n', chunk(zeros)), /503/],
+  ['redirects to itself', respondWith('', { status: '302 F', headers: 'Location: /jwks\r\n' }), /responded with 302/],
+  ['redirects elsewhere', respondWith('', { status: '307 T', headers: 'Location: http://127.0.0.1:9/\r\n' }), /307/],
+  ['responds 206 with keys', respondWith(GOOD, { status: '206 Partial' }), /responded with 206/],
   [
     'responds with keys nested 100,000 deep',
     respondWith(`{"keys":[${'['.repeat(1e5)}${']'.repeat(1e5)}]}`),
     /no key that/,
-    1_000,
   ],
 ];
 
@@ -142,12 +115,13 @@ describe('a key set server that', () => {
     ),
   );
 
-  it.each(rows)('%s: known keys 200, new ones 503 in time, and 200 once it is well again', (name, _, detail, ms) => {
+  it.each(rows)('%s: known keys 200, new ones 503 in time, and 200 once it is well again', (name, _, detail) => {
     const seen = trials.get(name);
     expect(seen?.statuses).toEqual([200, 503, 200]);
     expect(seen?.detail).toMatch(detail);
-    // The machine may do other things as well. A request has a time limit of 5 s, which no row of 1 s may reach.
-    expect(seen?.elapsedMs).toBeLessThan(5 * ms);
+    if (!/within/.test(detail.source)) expect(seen?.detail).not.toMatch(/within/);
+    // A request has a time limit of 5 s. The machine may do other things as well.
+    expect(seen?.elapsedMs).toBeLessThan(MOST_MS);
   });
 });
 
