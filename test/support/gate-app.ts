@@ -82,7 +82,8 @@ export function getFrom(app: Parameters<typeof request>[0], token?: string, path
   return withToken(request(app).get(path), token);
 }
 
-function withToken(test: Test, token: string | undefined): Test {
+/** A request with a bearer token, or without one. */
+export function withToken(test: Test, token: string | undefined): Test {
   return token === undefined ? test : test.auth(token, { type: 'bearer' });
 }
 

@@ -119,6 +119,7 @@ describe('what onDecision gets', () => {
 });
 
 describe('an onDecision that fails', () => {
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- and reject with anything
   const rejectWith = (reason: unknown) => () => Promise.reject(reason);
   const throwText = (): void => {
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- an observer may throw anything

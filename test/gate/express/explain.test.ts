@@ -1,17 +1,16 @@
 import express from 'express';
-import request from 'supertest';
 import { explain, reportOnly } from '../../../src/gate/index';
-import type { Gate } from '../../../src/gate/index';
 import { dpop, mtls } from '../../../src/gate/possession/index';
 import { boundToken } from '../../support/dpop';
-import { gateApp } from '../../support/gate-app';
-import type { GateAppOptions } from '../../support/gate-app';
-import type { GateApp } from '../../support/gate-app';
+import { gateApp, getFrom } from '../../support/gate-app';
+import type { GateApp, GateAppOptions } from '../../support/gate-app';
 import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token, NOW } from '../../support/issuer';
 import type { TokenParts } from '../../support/issuer';
 import { jwks, newKey, testKey } from '../../support/keys';
 
 const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
+
+const UNSTAMPED = { generation: undefined };
 
 describe('explain()', () => {
   it('tells every check of an accepted token, and who calls', async () => {
@@ -30,13 +29,7 @@ describe('explain()', () => {
     ['an unknown key', 'key', 'unknown_key', unknown, { header: { kid: 'x' } }],
     ['a forged one', 'signature', 'bad_signature', 'The signature of the access token is not valid.', forged],
     ['an expired one', 'claims', 'expired', 'exp was 1799999999 s ago', { claims: { exp: 1 } }],
-    [
-      'no generation',
-      'generation',
-      'generation_missing',
-      'claim "generation" is undefined',
-      { claims: { generation: undefined } },
-    ],
+    ['no generation', 'generation', 'generation_missing', 'claim "generation" is undefined', { claims: UNSTAMPED }],
     ['no scope', 'scope', 'insufficient_scope', 'needs orders:read, has none', { claims: { scope: '' } }],
   ];
   it.each(rows)('names the first check that failed for %s', async (what, failed, reason, detail, parts) => {
@@ -86,23 +79,20 @@ describe('explain()', () => {
     const { gate } = gateApp();
     await explain(token({ claims: { generation: GENERATION + 1 } }), { gate });
     const { checks } = await explain(token(), { gate });
-    expect(checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({
-      check: 'generation',
-      reason: 'superseded',
-    });
+    expect(checks.filter(({ outcome }) => outcome === 'failed')).toMatchObject([
+      { check: 'generation', reason: 'superseded' },
+    ]);
   });
 
   it('selects the keys by iss where there are several issuers: another one fails before everything else', async () => {
     const issuer = (name: string) => ({ issuer: name, audience: AUDIENCE, keys: jwks(testKey()) });
-    const { gate } = gateApp({ issuers: [issuer(ISSUER), issuer('https://other.test')] });
-    const failed = async (iss: string) =>
-      (await explain(token({ claims: { iss } }), { gate })).checks.find(({ outcome }) => outcome === 'failed');
-    expect(await failed('https://third.test')).toMatchObject({ check: 'structure', reason: 'wrong_issuer' });
-    const expired = await explain(token({ claims: { exp: 1 } }), { gate });
-    expect(expired.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });
-    const single = gateApp();
-    const explained = await explain(token({ claims: { iss: 'https://third.test' } }), { gate: single.gate });
-    expect(explained.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });
+    const several = gateApp({ issuers: [issuer(ISSUER), issuer('https://other.test')] });
+    const failed = async ({ gate }: GateApp, claims: object) =>
+      (await explain(token({ claims: { ...claims } }), { gate })).checks.find(({ outcome }) => outcome === 'failed');
+    const third = { iss: 'https://third.test' };
+    expect(await failed(several, third)).toMatchObject({ check: 'structure', reason: 'wrong_issuer' });
+    expect(await failed(several, { exp: 1 })).toMatchObject({ check: 'claims' });
+    expect(await failed(gateApp(), third)).toMatchObject({ check: 'claims' });
   });
 
   describe('at a gate that knows sender-constrained tokens', () => {
@@ -137,11 +127,7 @@ describe('explain()', () => {
     ])('refuses %s, as the gate does (%#)', async (_what, raw, options) => {
       const through = gateApp(options);
       const { accepted, status, checks, auth } = await explain(raw, { gate: through.gate, scopes: ['orders:write'] });
-      expect({ accepted, status, clientId: auth?.clientId }).toEqual({
-        accepted: false,
-        status: 401,
-        clientId: 'pos-17',
-      });
+      expect([accepted, status, auth?.clientId]).toEqual([false, 401, 'pos-17']);
       expect((await explain(raw, { gate: through.gate })).accepted).toBe(false);
       const detail = 'The access token is not bound to a key of its client: a bound one is expected.';
       const failed = { check: 'possession', outcome: 'failed', reason: 'binding_required', detail };
@@ -169,17 +155,13 @@ describe('explain()', () => {
     expect((await explain(token(), { gate: broken.gate })).accepted).toBe(true);
   });
 
+  const GATE = 'explain(): option "gate" must be what authenticate() returned';
   it.each<[string, unknown, unknown, string]>([
     ['an empty token', '', {}, 'explain(): expected a token, got ""'],
     ['no token', undefined, {}, 'explain(): expected a token, got undefined'],
     ['an unknown option', 'x', { scope: ['a'] }, 'explain(): unknown option "scope"; did you mean "scopes"?'],
     ['no scopes in a list', 'x', { scopes: [] }, 'explain(): expected at least one scope, got an empty array'],
-    [
-      'something else as gate',
-      'x',
-      { gate: (() => {}) as unknown as Gate },
-      'explain(): option "gate" must be what authenticate() returned, got a function',
-    ],
+    ['something else as gate', 'x', { gate: () => {} }, `${GATE}, got a function`],
   ])('refuses %s', async (_what, raw, need, message) => {
     await expect(explain(raw as string, need as object)).rejects.toThrow(new TypeError(message));
   });
@@ -206,112 +188,81 @@ describe('advice', () => {
     return through.log.at('warn').map(({ fields, message }) => [message, fields]);
   }
 
-  const advised = (reason: string, advice: object): unknown => [[MESSAGE, { issuer: ISSUER, reason, ...advice }]];
-
-  it.each([
+  const have = (party: string, what: string) => ({ otherwise: `have the ${party} ${what}` });
+  const server = 'authorization server';
+  it.each<[string, string, string, string, object]>([
     [
       'another preset',
       KEYCLOAK,
       'wrong_type',
-      {
-        why: 'this token looks like keycloak (typ is JWT, typ is Bearer, azp)',
-        option: 'preset',
-        value: 'keycloak',
-      },
+      'this token looks like keycloak (typ is JWT, typ is Bearer, azp)',
+      { option: 'preset', value: 'keycloak' },
     ],
     [
       'another audience',
       OTHER_AUDIENCE,
       'wrong_audience',
-      {
-        why: 'aud is "account"',
-        option: 'audience',
-        value: 'account',
-        otherwise: 'have the authorization server add the aud of this API',
-      },
+      'aud is "account"',
+      { option: 'audience', value: 'account', ...have(server, 'add the aud of this API') },
     ],
     [
       'tokens without a generation',
-      token({ claims: { generation: undefined } }),
+      token({ claims: UNSTAMPED }),
       'generation_missing',
-      {
-        why: 'the issuer stamps no generation',
-        option: 'generationClaim',
-        value: 'iat',
-        otherwise: 'have the authorization server add the claim',
-      },
+      'the issuer stamps no generation',
+      { option: 'generationClaim', value: 'iat', ...have(server, 'add the claim') },
     ],
     [
       'tokens that live too long',
       token({ claims: { exp: NOW + 90_000 } }),
       'lifetime_too_long',
-      {
-        why: 'tokens live for 90060 s',
-        option: 'maxTokenAgeSeconds',
-        value: 90_060,
-        otherwise: 'have the issuer shorten that',
-      },
+      'tokens live for 90060 s',
+      { option: 'maxTokenAgeSeconds', value: 90_060, ...have('issuer', 'shorten that') },
     ],
     [
       'clocks that differ',
       token({ claims: { nbf: NOW + 300 } }),
       'not_yet_valid',
-      { why: 'compare the clock of this machine with that of the authorization server' },
+      'compare the clock of this machine with that of the authorization server',
+      {},
     ],
-  ])('the first refusal that suggests %s is logged with advice, once', async (_what, raw, reason, advice) => {
-    expect(await adviceAfter(gateApp(), raw, raw, KEYCLOAK)).toEqual(advised(reason, advice));
+  ])('the first refusal that suggests %s is logged with advice, once', async (_what, raw, reason, why, advice) => {
+    expect(await adviceAfter(gateApp(), raw, raw, KEYCLOAK)).toEqual([
+      [MESSAGE, { issuer: ISSUER, reason, why, ...advice }],
+    ]);
   });
 
-  it.each([
-    ['a caller sent garbage', ['x', token({ header: { alg: 'none' } })]],
-    ['a token has expired', [token({ claims: { exp: NOW - 60 } })]],
-    ['a signature is forged', [token({ key: newKey('ES256', testKey().kid) })]],
-    ['a token was accepted before', [token(), OTHER_AUDIENCE]],
-    ['a signature is forged, of a token of another type', [forged({ header: { typ: 'JWT' } })]],
-    ['a signature is forged, of a token that looks like one of Keycloak', [forged(OF_KEYCLOAK)]],
-    ['a key is unknown, of a token that looks like one of Keycloak', [token({ ...OF_KEYCLOAK, key: STRANGER })]],
-    [
-      'a key is unknown, of a token of another issuer',
-      [token({ key: STRANGER, claims: { iss: 'https://evil.test' } })],
-    ],
-    ['a key is unknown, of a token for another audience', [token({ key: STRANGER, claims: { aud: 'evil' } })]],
-    ['the signature is cut off', [`${KEYCLOAK.slice(0, KEYCLOAK.lastIndexOf('.'))}.AAAA`]],
-  ])('no advice where %s', async (_what, tokens) => {
+  it.each<[string, ...string[]]>([
+    ['a caller sent garbage', 'x', token({ header: { alg: 'none' } })],
+    ['a token has expired', token({ claims: { exp: NOW - 60 } })],
+    ['a signature is forged', forged({})],
+    ['a token was accepted before', token(), OTHER_AUDIENCE],
+    ['a signature is forged, of a token of another type', forged({ header: { typ: 'JWT' } })],
+    ['a signature is forged, of a token that looks like one of Keycloak', forged(OF_KEYCLOAK)],
+    ['a key is unknown, of a token that looks like one of Keycloak', token({ ...OF_KEYCLOAK, key: STRANGER })],
+    ['a key is unknown, of a token of another issuer', token({ key: STRANGER, claims: { iss: 'https://evil.test' } })],
+    ['a key is unknown, of a token for another audience', token({ key: STRANGER, claims: { aud: 'evil' } })],
+    ['the signature is cut off', `${KEYCLOAK.slice(0, KEYCLOAK.lastIndexOf('.'))}.AAAA`],
+  ])('no advice where %s', async (_what, ...tokens) => {
     expect(await adviceAfter(gateApp(), ...tokens)).toEqual([]);
   });
 
-  it('what suggests nothing does not use the advice up', async () => {
-    expect(await adviceAfter(gateApp(), 'x', token({ claims: { exp: 1 } }), OTHER_AUDIENCE)).toHaveLength(1);
-  });
-
-  it('a made-up token does not use the advice up', async () => {
-    expect(await adviceAfter(gateApp(), forged(OF_KEYCLOAK), OTHER_AUDIENCE)).toHaveLength(1);
+  it.each([
+    ['what suggests nothing', 'x', token({ claims: { exp: 1 } })],
+    ['a made-up token', forged(OF_KEYCLOAK)],
+  ])('%s does not use the advice up', async (_what, ...tokens) => {
+    expect(await adviceAfter(gateApp(), ...tokens, OTHER_AUDIENCE)).toHaveLength(1);
   });
 
   it('no advice with several issuers: a token does not show which of them is meant', async () => {
-    const issuers = [ISSUER, 'https://other.test'].map((issuer) => ({
-      issuer,
-      audience: AUDIENCE,
-      keys: jwks(testKey()),
-    }));
+    const given = { audience: AUDIENCE, keys: jwks(testKey()) };
+    const issuers = [ISSUER, 'https://other.test'].map((issuer) => ({ issuer, ...given }));
     expect(await adviceAfter(gateApp({ issuers }), OTHER_AUDIENCE)).toEqual([]);
   });
 
   it('the response says nothing of it', async () => {
     const { body } = await gateApp().get(KEYCLOAK).expect(401);
     expect(JSON.stringify(body)).not.toMatch(/keycloak|preset/);
-  });
-
-  it('a logger that throws does not end the process', async () => {
-    const logger = {
-      info() {},
-      error() {},
-      warn: () => {
-        throw new Error('disk full');
-      },
-    };
-    await gateApp({ logger }).get(OTHER_AUDIENCE).expect(401);
-    await new Promise(setImmediate);
   });
 
   it('advice is given once for tokens that are refused together', async () => {
@@ -323,7 +274,7 @@ describe('advice', () => {
   it('a gate on trial gives advice too', async () => {
     const through = gateApp();
     const app = express().use(reportOnly(through.gate), (_req, res) => void res.json([]));
-    await request(app).get('/').set('Authorization', `Bearer ${OTHER_AUDIENCE}`).expect(200);
+    await getFrom(app, OTHER_AUDIENCE).expect(200);
     await explain(OTHER_AUDIENCE, { gate: through.gate });
     await new Promise(setImmediate);
     expect(through.log.at('warn').map(({ message }) => message)).toContain(MESSAGE);

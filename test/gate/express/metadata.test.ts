@@ -6,7 +6,7 @@ import request from 'supertest';
 import { protectedResourceMetadata, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate/index';
 import type { GateOptions, Middleware } from '../../../src/gate/index';
 import { dpop, mtls } from '../../../src/gate/possession/index';
-import { gateApp, testGate } from '../../support/gate-app';
+import { gateApp, testGate, withToken } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
 import { ISSUER, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
@@ -70,8 +70,9 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     await request(app).get(`${WELL_KNOWN}/shop`).expect(404);
   });
 
-  it('responds to HEAD with the headers alone', async () => {
-    const head = await request(appWith()).head(WELL_KNOWN).expect(200);
+  it('responds to HEAD with the headers alone, also where Node is asked to refuse a body', async () => {
+    const server = createServer({ rejectNonStandardBodyWrites: true }, appWith() as RequestListener);
+    const head = await request(server).head(WELL_KNOWN).expect(200);
     expect(Number(head.headers['content-length'])).toBeGreaterThan(50);
     await request(appWith()).get(`${WELL_KNOWN}x`).expect(404, 'next');
   });
@@ -99,12 +100,12 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
 
   it.each(['post', 'put', 'patch', 'delete'] as const)('refuses %s with 405 and what is allowed', async (method) => {
     const { status, headers, body } = await request(appWith())[method](WELL_KNOWN);
-    expect([status, headers['allow'], headers['access-control-allow-origin']]).toEqual([
-      405,
-      'GET, HEAD, OPTIONS',
-      '*',
-    ]);
-    expect(headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(status).toBe(405);
+    expect(headers).toMatchObject({
+      allow: 'GET, HEAD, OPTIONS',
+      'access-control-allow-origin': '*',
+      'content-type': 'application/problem+json; charset=utf-8',
+    });
     expect(body).toEqual({
       type: 'about:blank',
       title: 'Method Not Allowed',
@@ -126,11 +127,6 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     const middleware = metadataOf({ resource: `${resource}/?tenant=1` });
     expect(shownBy(middleware)).toEqual(['protectedResourceMetadata', paths]);
     expect(shownBy(metadataOf())).toEqual(['protectedResourceMetadata', [WELL_KNOWN]]);
-  });
-
-  it('sends no body after HEAD, also where Node is asked to refuse one', async () => {
-    const server = createServer({ rejectNonStandardBodyWrites: true }, appWith() as RequestListener);
-    await request(server).head(WELL_KNOWN).expect(200);
   });
 
   it('leaves a response that has been sent to what follows, also without Express', async () => {
@@ -159,53 +155,29 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
 
 describe('what the metadata takes from its gate', () => {
   const resource = 'https://api.test/shop';
-
-  it('repeats no option of its gate: resource, issuers, DPoP and mutual TLS are its own', async () => {
-    const { body } = await request(
-      appWith({ resource, possession: [dpop({ algorithms: ['ES256', 'EdDSA'] }), mtls()] }),
-    ).get(`${WELL_KNOWN}/shop`);
-    expect(body).toEqual({
-      resource,
-      authorization_servers: [ISSUER],
-      bearer_methods_supported: ['header'],
-      dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'Ed25519'],
-      dpop_bound_access_tokens_required: false,
-      tls_client_certificate_bound_access_tokens: true,
-    });
+  const OTHER = 'https://other.test';
+  const issuers = [ISSUER, OTHER].map((issuer) => ({ issuer, audience: 'https://api.test', keys: jwks(testKey()) }));
+  const anyKind = [dpop({ algorithms: ['ES256', 'EdDSA'] }), mtls()];
+  const dpopOf = (required: boolean, algorithms: readonly string[]) => ({
+    dpop_signing_alg_values_supported: algorithms,
+    dpop_bound_access_tokens_required: required,
   });
+  const ALL = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
+  const SOME = ['ES256', 'EdDSA', 'Ed25519'];
+  const servers = { authorization_servers: [ISSUER] };
+  const kinds = { ...servers, ...dpopOf(false, SOME), tls_client_certificate_bound_access_tokens: true };
 
-  it.each([
-    ['DPoP alone', [dpop()], true],
-    ['any of two kinds', [dpop(), mtls()], false],
-  ])('says that DPoP is required where every token needs it: %s', async (_what, possession, required) => {
-    const { body } = await request(appWith({ resource, possession, possessionRequired: true })).get(
-      `${WELL_KNOWN}/shop`,
-    );
-    expect(body.dpop_bound_access_tokens_required).toBe(required);
-  });
-
-  it('says nothing about what its gate does not accept, and names all of its issuers', async () => {
-    const issuers = [ISSUER, 'https://other.test'].map((issuer) => ({
-      ...{ issuer, audience: 'https://api.test' },
-      keys: jwks(testKey()),
-    }));
-    const { body } = await request(appWith({ resource, issuers })).get(`${WELL_KNOWN}/shop`);
-    expect(body).toEqual({
-      resource,
-      authorization_servers: [ISSUER, 'https://other.test'],
-      bearer_methods_supported: ['header'],
-    });
-  });
-
-  it('names no issuer that is not a URL, as one with given keys may be', async () => {
-    const { body } = await request(appWith({ resource, issuer: 'my-issuer' })).get(`${WELL_KNOWN}/shop`);
-    expect(body).toEqual({ resource, bearer_methods_supported: ['header'] });
-  });
-
-  it('has a resource with http: where the gate has one', async () => {
-    expect((await request(appWith({ resource: 'http://api.internal' })).get(WELL_KNOWN)).body.resource).toBe(
-      'http://api.internal',
-    );
+  it.each<[string, GateAppOptions, object]>([
+    ['nothing else where the gate has nothing else', {}, servers],
+    ['all issuers', { issuers }, { authorization_servers: [ISSUER, OTHER] }],
+    ['no issuer that is not a URL, as one with given keys may be', { issuer: 'my-issuer' }, {}],
+    ['a resource with http:', { resource: 'http://api.internal' }, { ...servers, resource: 'http://api.internal' }],
+    ['DPoP and mutual TLS', { possession: anyKind }, kinds],
+    ['DPoP, required', { possession: [dpop()], possessionRequired: true }, { ...servers, ...dpopOf(true, ALL) }],
+    ['any of two kinds, required', { possession: anyKind, possessionRequired: true }, kinds],
+  ])('%s', async (_what, options, members) => {
+    const { body } = await request(appWith({ resource, ...options })).get(WELL_KNOWN);
+    expect(body).toEqual({ resource, bearer_methods_supported: ['header'], ...members });
   });
 });
 
@@ -230,16 +202,14 @@ describe('challengeScopes', () => {
     expectRefusal(await through.get(), 'missing_token', through, { challengeScopes, dpop: 'accepted' });
   });
 
+  const grammar = 'a scope without blanks, quotes and backslashes';
   it.each<[unknown, string]>([
-    [[], 'expected at least one scope, got an empty array'],
-    ['orders:read', 'expected at least one scope, got "orders:read"'],
-    [
-      ['a b'],
-      'expected a scope without blanks, quotes and backslashes, got "a b"; write each scope as a string of its own',
-    ],
+    [[], 'at least one scope, got an empty array'],
+    ['orders:read', 'at least one scope, got "orders:read"'],
+    [['a b'], `${grammar}, got "a b"; write each scope as a string of its own`],
   ])('are checked at construction: %j', (scopes, message) => {
     expect(() => gateApp({ challengeScopes: scopes } as GateAppOptions)).toThrow(
-      new TypeError(`authenticate(): option "challengeScopes": ${message}`),
+      new TypeError(`authenticate(): option "challengeScopes": expected ${message}`),
     );
   });
 });
@@ -251,8 +221,7 @@ describe('the scope of a 401', () => {
   }
 
   async function challenge(app: express.Express, raw?: string): Promise<unknown> {
-    const sent = request(app).post('/mcp').send({});
-    const response = await (raw === undefined ? sent : sent.set('Authorization', `Bearer ${raw}`));
+    const response = await withToken(request(app).post('/mcp').send({}), raw);
     const header = response.headers['www-authenticate'] as string;
     const body = response.body as { required_scopes?: unknown };
     return [response.status, /scope="([^"]*)"/.exec(header)?.[1], body.required_scopes];

@@ -5,20 +5,13 @@ import express from 'express';
 import type { RequestHandler } from 'express';
 import request from 'supertest';
 import type { Test } from 'supertest';
-import {
-  authenticate,
-  authOf,
-  endWithToken,
-  reportOnly,
-  requireAuthenticated,
-  requireClaim,
-  requireScope,
-} from '../../../src/gate';
+import { authOf, endWithToken, reportOnly, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate';
 import type { AuthenticateOptions, Decision } from '../../../src/gate';
 import { dpop } from '../../../src/gate/possession';
 import type { ReplayStore } from '../../../src/gate/possession';
 import { BASE_URL, boundToken, proof } from '../../support/dpop';
 import { fakeTime } from '../../support/fake-time';
+import { getFrom, testGate } from '../../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { eventually } from '../../support/key-server';
 import { jwks, newKey, testKey } from '../../support/keys';
@@ -35,12 +28,8 @@ function gateWith(options: Partial<AuthenticateOptions> = {}) {
   const time = fakeTime(NOW_MS);
   const logger = recordingLogger();
   const decisions: Decision[] = [];
-  const gate = authenticate({
-    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) },
-    ...{ clock: time.clock, schedule: time.schedule, logger },
-    onDecision: (decision: Decision) => void decisions.push(decision),
-    ...options,
-  } as AuthenticateOptions);
+  const onDecision = (decision: Decision): void => void decisions.push(decision);
+  const gate = testGate({ clock: time.clock, schedule: time.schedule, logger, onDecision, ...options });
   const reports = () =>
     logger.entries
       .filter(({ fields }) => 'responded' in fields)
@@ -53,12 +42,7 @@ function trial(options: Partial<AuthenticateOptions> = {}, guard = requireScope(
   const app = express();
   app.use(reportOnly(scene.gate), OLD);
   app.get('/v1/orders/:id', reportOnly(guard), (req, res) => void res.json([req.auth, authOf(req) ?? null]));
-  const get = (raw?: string, old = true): Test => {
-    const test = request(app)
-      .get('/v1/orders/7')
-      .set('x-old', old ? 'yes' : 'no');
-    return raw === undefined ? test : test.set('Authorization', `Bearer ${raw}`);
-  };
+  const get = (raw?: string, old = true): Test => getFrom(app, raw, '/v1/orders/7').set('x-old', old ? 'yes' : 'no');
   return { ...scene, app, get };
 }
 
@@ -136,13 +120,10 @@ describe('reportOnly()', () => {
   });
 
   it('reports more clients one by one than a log of refusals does', async () => {
-    const { app, reports, gate } = trial();
+    const { get, reports, gate } = trial();
     for (let index = 0; index < 150; index++) {
       const name = `till-${index}`;
-      const raw = token({ claims: { scope: 'menus:read', client_id: name, sub: name } });
-      await request(app)
-        .get('/v1/orders/7')
-        .set({ 'x-old': 'yes', authorization: `Bearer ${raw}` });
+      await get(token({ claims: { scope: 'menus:read', client_id: name, sub: name } }));
     }
     expect(new Set(reports().map((one) => (one as { clientId?: string }).clientId)).size).toBe(150);
     await gate.close();
@@ -217,13 +198,12 @@ describe('a gate on trial', () => {
     const app = express();
     app.use(reportOnly(tried.gate), enforcing.gate, reportOnly(tried.gate), reportOnly(enforcing.gate));
     app.get('/orders', requireScope('orders:read'), (_req, res) => void res.end());
-    const send = (jti: string): Test =>
-      request(app)
+    const send = (jti: string): Test => {
+      const dpop = proof({ url: `${BASE_URL}/orders`, claims: { jti } });
+      return request(app)
         .get('/orders')
-        .set({
-          authorization: `DPoP ${boundToken()}`,
-          dpop: proof({ url: `${BASE_URL}/orders`, claims: { jti } }),
-        });
+        .set({ authorization: `DPoP ${boundToken()}`, dpop });
+    };
     expect([(await send('a')).status, (await send('b')).status, remembered.length]).toEqual([200, 200, 2]);
     expect(tried.reports()).toEqual([]);
     // Only the gate that decides knows that the proof was used before.
@@ -234,13 +214,14 @@ describe('a gate on trial', () => {
   it('leaves an upgrade and verify() of another gate alone', async () => {
     const tried = reportOnly(gateWith({ audience: 'https://other.test' }).gate);
     const { gate } = gateWith();
-    const req = { method: 'GET', url: '/', headers: { authorization: `Bearer ${token()}` }, rawHeaders: [] } as never;
+    const requestOf = (headers: object) => ({ method: 'GET', url: '/', headers, rawHeaders: [] }) as never;
+    const req = requestOf({ authorization: `Bearer ${token()}` });
     const res = { once() {} } as never;
     tried(req, res, () => undefined);
     const auth = await gate.verify(req);
     tried(req, res, () => undefined);
     expect([auth?.clientId, authOf(req)]).toEqual(['pos-17', auth]);
-    const refused = { method: 'GET', url: '/', headers: {}, rawHeaders: [] } as never;
+    const refused = requestOf({});
     reportOnly(gateWith({ optional: true }).gate)(refused, res, () => undefined);
     await expect(gate.verify(refused)).rejects.toMatchObject({ reason: 'missing_token' });
   });
@@ -280,7 +261,7 @@ describe('a guard on trial', () => {
     const app = express();
     mount(app, gates);
     app.use((_req, res) => void res.json({}));
-    const get = (raw: string): Test => request(app).get('/orders/7').auth(raw, { type: 'bearer' });
+    const get = (raw: string): Test => getFrom(app, raw, '/orders/7');
     const reasons = () => Object.values(gates).map(({ reports }) => reports().map((one) => (one as never)['reason']));
     return { get, reasons };
   }
@@ -335,7 +316,7 @@ describe('a guard on trial', () => {
   it('counts as no guard for the catch of unguarded responses', async () => {
     const { gate } = gateWith({ unguarded: 'refuse' });
     const app = express().use(gate, reportOnly(requireAuthenticated()), (_req, res) => void res.end('secret'));
-    expect((await request(app).get('/').auth(token(), { type: 'bearer' })).status).toBe(500);
+    expect((await getFrom(app, token())).status).toBe(500);
   });
 
   it('works over HTTP without Express', async () => {

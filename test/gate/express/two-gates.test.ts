@@ -1,10 +1,10 @@
 import express from 'express';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
-import request from 'supertest';
+import type { Test } from 'supertest';
 import { authOf, endWithToken, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate';
 import type { AuthenticateOptions, Gate } from '../../../src/gate';
 import { fakeTime } from '../../support/fake-time';
-import { testGate } from '../../support/gate-app';
+import { getFrom, testGate } from '../../support/gate-app';
 import { NOW_MS, token } from '../../support/issuer';
 
 /** Each reads the scopes from a claim of its own, so that the same token means something else to each of them. */
@@ -17,9 +17,9 @@ const handler: RequestHandler = (req, res) => void res.json([req.auth?.scopes, a
 function get(
   layers: readonly (RequestHandler | ErrorRequestHandler)[],
   claims: Readonly<Record<string, unknown>>,
-): request.Test {
+): Test {
   const app = express().get('/', ...(layers as RequestHandler[]));
-  return request(app).get('/').auth(token({ claims }), { type: 'bearer' });
+  return getFrom(app, token({ claims }));
 }
 
 const both = { first: 'a', second: 'a b' };
