@@ -1,6 +1,7 @@
-import type { Batch, Change, GenerationSource, Mark } from '../../../src/gate/generation/log';
+import type { Change } from '../../../src/gate/generation/log';
+import { fakeTime } from '../../support/fake-time';
 import { HOUR, START, reasonOf, startFollower } from './fixtures';
-import { Scene, running, verdict } from './scene';
+import { Scene, markAt, publishing, readBy, running, verdict } from './scene';
 
 const DAY = 24 * HOUR;
 
@@ -55,8 +56,7 @@ describe('the clock of a process', () => {
 
 describe('the clock of the publisher', () => {
   it('is ahead for two changes of a client: both are in force when their time has come', async () => {
-    const scene = new Scene();
-    await scene.publish();
+    const scene = await publishing();
     const api = scene.process({ learn: false });
     await scene.time.advance(1_500);
     const nowMs = scene.time.clock();
@@ -120,35 +120,20 @@ describe('the clock of the publisher', () => {
   });
 
   it('leaps ahead by two days: the log keeps changes for so much longer', async () => {
-    const scene = new Scene();
-    await scene.publish();
+    const scene = await publishing();
     scene.time.step(2 * DAY);
     await scene.time.advance(1_000);
     expect(scene.engine.state.mark!.keptMs).toBeGreaterThan(90_000_000 + 2 * DAY - HOUR);
   });
 });
 
-/** A log with this mark, which a test moves. */
-function marked(scene: Scene, mark: { completeMs: number; epoch?: string }): GenerationSource {
-  const current = (): Mark => ({ epoch: 'e', unit: mark.completeMs, keptMs: 90_000_000, ...mark });
-  return {
-    mark: true,
-    reader: () => ({
-      async next(waitMs): Promise<Batch> {
-        if (waitMs > 0) await new Promise<void>((resolve) => scene.time.schedule(resolve, waitMs));
-        return { changes: [], end: true, mark: current() };
-      },
-      close() {},
-    }),
-  };
-}
-
 describe('a mark that is ahead of the clock', () => {
   it('and does not move, as in a restored log, makes no process ready, however often it starts', async () => {
-    const scene = new Scene();
+    const time = fakeTime(START);
+    const source = readBy(time, () => ({ mark: markAt(START + DAY) }));
     for (let start = 0; start < 3; start++) {
-      const cold = startFollower({ source: marked(scene, { completeMs: START + DAY }) }, scene.time);
-      await scene.time.advance(20_000);
+      const cold = startFollower({ source }, time);
+      await time.advance(20_000);
       expect(verdict(cold, START)).toBe('generations_unavailable');
       expect(cold.follower.status()).toMatchObject({
         source: 'starting',
@@ -159,18 +144,17 @@ describe('a mark that is ahead of the clock', () => {
   });
 
   it('counts when it moves, and later ones that are right again count too', async () => {
-    const scene = new Scene();
-    const mark: { completeMs: number; epoch?: string } = { completeMs: START + DAY };
-    const api = startFollower({ source: marked(scene, mark) }, scene.time);
-    await scene.time.advance(1_000);
+    const time = fakeTime(START);
+    let mark = markAt(START + DAY);
+    const api = startFollower({ source: readBy(time, () => ({ mark })) }, time);
+    await time.advance(1_000);
     expect(verdict(api, START)).toBe('generations_unavailable');
-    mark.completeMs++;
-    await scene.time.advance(1_000);
+    mark = markAt(START + DAY + 1);
+    await time.advance(1_000);
     expect(verdict(api, START)).toBe('accepted');
-    mark.epoch = 'next';
     for (let second = 0; second < 1_000; second++) {
-      mark.completeMs = scene.time.clock();
-      await scene.time.advance(1_000);
+      mark = markAt(time.clock(), 'next');
+      await time.advance(1_000);
     }
     expect(verdict(api, START)).toBe('accepted');
   });
@@ -194,8 +178,7 @@ describe('a wrong entry in the log', () => {
   it.each(['the log goes back', 'the publisher restarts with the change pending'])(
     'of the client of a true change does not keep it out: %s',
     async (when) => {
-      const scene = new Scene();
-      await scene.publish();
+      const scene = await publishing();
       await scene.link.source.append!([['pos', START * 1_000]]);
       const before = scene.engine.state;
       if (when === 'the log goes back') {
@@ -240,23 +223,15 @@ describe('a publisher that starts while its record cannot be read', () => {
 });
 
 it('a request that waits for the first read is answered in readTimeoutMs and a second, also where no read ever ends', async () => {
-  const scene = new Scene();
-  const endless: GenerationSource = {
-    mark: true,
-    reader: () => ({
-      async next() {
-        await new Promise<void>((resolve) => scene.time.schedule(resolve, 10));
-        return { changes: [], end: false };
-      },
-      close() {},
-    }),
-  };
-  const api = startFollower({ source: endless, readTimeoutMs: 2_000 }, scene.time);
+  const time = fakeTime(START);
+  const pause = (): Promise<void> => new Promise((resolve) => void time.schedule(resolve, 10));
+  const endless = readBy(time, () => pause().then(() => ({ end: false })));
+  const api = startFollower({ source: endless, readTimeoutMs: 2_000 }, time);
   let isSettled = false;
   void api.follower.settled()?.then(() => (isSettled = true));
-  await scene.time.advance(2_900);
+  await time.advance(2_900);
   expect(isSettled).toBe(false);
-  await scene.time.advance(100);
+  await time.advance(100);
   expect(isSettled).toBe(true);
   expect(verdict(api, START)).toBe('generations_unavailable');
   await api.follower.close();

@@ -67,14 +67,8 @@ describe('Floors', () => {
 
   it('keeps the floors of 200,000 clients apart, whatever their ids are', () => {
     const kept = floors();
-    const ids = [
-      '',
-      '__proto__',
-      'constructor',
-      '\ud83d',
-      '\u0100',
-      ...Array.from({ length: 200_000 }, (_, n) => `client-${n}`),
-    ];
+    const many = Array.from({ length: 200_000 }, (_, n) => `client-${n}`);
+    const ids = ['', '__proto__', 'constructor', '\ud83d', '\u0100', ...many];
     ids.forEach((id, n) => kept.raise(id, n));
     expect(ids.filter((id, n) => kept.get(id) !== n)).toEqual([]);
     expect([kept.size, kept.get('unknown')]).toEqual([ids.length, undefined]);
@@ -99,30 +93,18 @@ function outcome(value: unknown, rule: GenerationRule): unknown {
 }
 
 describe('readGeneration', () => {
+  const invalid = (...values: readonly unknown[]): Row[] => values.map((value) => [value, 'generation_invalid']);
+
   it.each<Row>([
     [undefined, 'generation_missing'],
     [null, 'generation_missing'],
-    ['', 'generation_invalid'],
-    ['5', 'generation_invalid'],
-    [' 5', 'generation_invalid'],
-    ['05', 'generation_invalid'],
-    [5.5, 'generation_invalid'],
-    [JSON.parse('1e400'), 'generation_invalid'],
-    [NaN, 'generation_invalid'],
-    [-1, 'generation_invalid'],
-    [2 ** 53, 'generation_invalid'],
-    [{}, 'generation_invalid'],
-    [{ valueOf: () => 5 }, 'generation_invalid'],
-    [[], 'generation_invalid'],
-    [[5], 'generation_invalid'],
-    [true, 'generation_invalid'],
+    ...invalid('', '5', ' 5', '05', 5.5, JSON.parse('1e400'), NaN, -1, 2 ** 53, START + 10_001, 2 ** 53 - 1),
+    ...invalid({}, { valueOf: () => 5 }, [], [5], true),
     [0, 0],
     [5, 5],
     [1e12 - 1, 1e12 - 1],
     [START, START],
     [START + 10_000, START + 10_000],
-    [START + 10_001, 'generation_invalid'],
-    [2 ** 53 - 1, 'generation_invalid'],
   ])('reads the claim %p as %p', (value, expected) => {
     expect(outcome(value, RULE)).toBe(expected);
   });
@@ -132,22 +114,8 @@ describe('readGeneration', () => {
     ['5', 5],
     ['1790000000123', 1_790_000_000_123],
     [5, 5],
-    ['', 'generation_invalid'],
-    [' 5', 'generation_invalid'],
-    ['5 ', 'generation_invalid'],
-    ['5\n', 'generation_invalid'],
-    ['05', 'generation_invalid'],
-    ['+5', 'generation_invalid'],
-    ['-1', 'generation_invalid'],
-    ['5.0', 'generation_invalid'],
-    ['1e3', 'generation_invalid'],
-    ['0x10', 'generation_invalid'],
-    ['٥', 'generation_invalid'],
-    ['9007199254740992', 'generation_invalid'],
-    ['9'.repeat(5_000), 'generation_invalid'],
-    [['5'], 'generation_invalid'],
-    [{ toString: () => '5' }, 'generation_invalid'],
-    [`${START + 10_001}`, 'generation_invalid'],
+    ...invalid('', ' 5', '5 ', '5\n', '05', '+5', '-1', '5.0', '1e3', '0x10', '٥', '9007199254740992'),
+    ...invalid('9'.repeat(5_000), `${START + 10_001}`, ['5'], { toString: () => '5' }),
     [null, 'generation_missing'],
   ])('reads the claim %p as %p where decimal strings are allowed', (value, expected) => {
     expect(outcome(value, TEXT_RULE)).toBe(expected);
@@ -157,11 +125,8 @@ describe('readGeneration', () => {
     [1_700_000_000, 1_700_000_000_000],
     [1_700_000_000.999, 1_700_000_000_000],
     [0, 0],
-    [-1, 'generation_invalid'],
-    [JSON.parse('1e400'), 'generation_invalid'],
-    ['1700000000', 'generation_invalid'],
     [START / 1000 + 10, START + 10_000],
-    [START / 1000 + 11, 'generation_invalid'],
+    ...invalid(-1, JSON.parse('1e400'), '1700000000', START / 1000 + 11),
     [undefined, 'generation_missing'],
   ])('reads the issue time %p as %p ms, rounded down to the second', (value, expected) => {
     expect(outcome(value, IAT_RULE)).toBe(expected);
@@ -184,27 +149,24 @@ describe('readGeneration', () => {
   it('never reads an inherited claim', () => {
     const inherited = Object.create({ generation: 5 }) as Record<string, unknown>;
     expect(reasonOf(() => readGeneration(inherited, RULE, START))).toBe('generation_missing');
-    const rule = { ...RULE, claim: 'constructor' };
-    expect(reasonOf(() => readGeneration({}, rule, START))).toBe('generation_missing');
-    expect(reasonOf(() => readGeneration({}, { ...RULE, claim: '__proto__' }, START))).toBe('generation_missing');
+    for (const claim of ['constructor', '__proto__']) {
+      expect(reasonOf(() => readGeneration({}, { ...RULE, claim }, START))).toBe('generation_missing');
+    }
   });
 });
 
-describe('changes that a log takes', () => {
+describe('describeFailure()', () => {
+  const [long, longer] = ['y'.repeat(60), 'x'.repeat(61)];
   it.each<[string, unknown, string]>([
     ['name and code', Object.assign(new TypeError('secret'), { code: 'E_1' }), 'TypeError (E_1)'],
     ['the code of its cause', new TypeError('secret', { cause: { code: 'E_1' } }), 'TypeError (E_1)'],
     ['no text as a name', { name: 'my secret', code: 'a b' }, 'a thrown object'],
     ['no text that only begins like a word', { name: 'a\n', code: '-a' }, 'a thrown object'],
     ['no name that is not a text', { name: 17, code: 17 }, 'a thrown object'],
-    [
-      'no name of more than 60 characters',
-      { name: 'x'.repeat(61), code: 'y'.repeat(60) },
-      `a thrown object (${'y'.repeat(60)})`,
-    ],
+    ['no name of more than 60 characters', { name: longer, code: long }, `a thrown object (${long})`],
     ['null', null, 'a thrown object'],
     ['a cause that is null', new TypeError('secret', { cause: null }), 'TypeError'],
-  ])('describeFailure() names %s', (_what, error, expected) => {
+  ])('names %s', (_what, error, expected) => {
     expect(describeFailure(error)).toBe(expected);
   });
 });

@@ -1,5 +1,5 @@
 import { START, HOUR, reasonOf, startFollower } from './fixtures';
-import { Scene, running, verdict, memoryOn } from './scene';
+import { Scene, memoryOn, publishing, running, verdict } from './scene';
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
 import { httpGenerations } from '../../../src/gate/generation/http/log';
 import type { GenerationSource } from '../../../src/gate/generation/log';
@@ -79,28 +79,21 @@ describe('Follower without a source', () => {
 
 describe('a process that starts', () => {
   it('is ready when the log was read to its end and its mark has moved', async () => {
-    const scene = new Scene();
-    await scene.publish();
-    await scene.change('pos');
+    const scene = await publishing('pos');
     const api = scene.process();
     let settled = false;
     void api.follower.settled()?.then(() => (settled = true));
     await scene.time.advance(900);
-    expect([verdict(api, START), settled, api.follower.status().source]).toEqual([
-      'generations_unavailable',
-      false,
-      'starting',
-    ]);
+    const state = (): unknown[] => [verdict(api, START), settled, api.follower.status().source];
+    expect(state()).toEqual(['generations_unavailable', false, 'starting']);
     await scene.time.advance(200);
-    expect([verdict(api, START), settled, api.follower.status().source]).toEqual(['accepted', true, 'fresh']);
+    expect(state()).toEqual(['accepted', true, 'fresh']);
     expect(api.follower.settled()).toBeUndefined();
     expect(verdict(api, START - 1)).toBe('superseded');
   });
 
   it('accepts a mark that does not move after 5 s, if it is not older than maxSilenceMs', async () => {
-    const scene = new Scene();
-    await scene.publish();
-    await scene.change('pos');
+    const scene = await publishing('pos');
     scene.publisher?.close();
     await scene.time.advance(600_000);
     const api = scene.process();
@@ -114,9 +107,7 @@ describe('a process that starts', () => {
   });
 
   it('refuses when the log was restored and its publisher is away', async () => {
-    const scene = new Scene();
-    await scene.publish();
-    await scene.change('pos');
+    const scene = await publishing('pos');
     const old = scene.engine.state;
     await scene.time.advance(2_000_000);
     await scene.change('pos');
@@ -140,16 +131,11 @@ describe('a process that starts', () => {
     const api = scene.process();
     await scene.time.advance(10_000);
     expect(verdict(api, START)).toBe('generations_unavailable');
-    expect(api.follower.status()).toMatchObject({
-      source: 'starting',
-      lastError: expect.stringContaining('has no mark'),
-    });
+    const starting = (lastError: unknown) => ({ source: 'starting', lastError });
+    expect(api.follower.status()).toMatchObject(starting(expect.stringContaining('has no mark')));
     scene.engine.state = { entries: [], mark: { epoch: 'x', unit: 1, completeMs: 0, keptMs: 90_000_000 } };
     await scene.time.advance(10_000);
-    expect(api.follower.status()).toMatchObject({
-      source: 'starting',
-      lastError: 'the publisher is writing the log anew',
-    });
+    expect(api.follower.status()).toMatchObject(starting('the publisher is writing the log anew'));
     scene.engine.wipe();
     scene.link.cut = false;
     await scene.time.advance(7_000);
@@ -158,8 +144,7 @@ describe('a process that starts', () => {
   });
 
   it('does not accept a dead token from a log that has just gone back', async () => {
-    const scene = new Scene();
-    await scene.publish();
+    const scene = await publishing();
     const before = scene.engine.state;
     await scene.time.advance(300);
     await scene.change('pos');
@@ -171,12 +156,9 @@ describe('a process that starts', () => {
     }
     expect(verdict(api, START)).toBe('superseded');
   });
-});
 
-describe('a process that waits for a mark that moves', () => {
-  it('is not satisfied by one that went back', async () => {
-    const scene = new Scene();
-    await scene.publish();
+  it('is not ready with a mark that went back', async () => {
+    const scene = await publishing();
     const before = scene.engine.state;
     await scene.time.advance(3_000);
     scene.publisher?.close();

@@ -2,7 +2,7 @@ import type { LogReader } from '../../../src/gate/generation/log';
 import { startPublisher } from '../../../src/gate/generation/publisher';
 import { memoryGenerations } from '../../../src/gate/generation/memory';
 import { START } from './fixtures';
-import { Engine, Scene } from './scene';
+import { Engine, Scene, publishing } from './scene';
 
 describe('startPublisher', () => {
   it('appends its record under a new epoch, and then calls the log complete', async () => {
@@ -52,8 +52,7 @@ describe('startPublisher', () => {
   });
 
   it('writes a mark every second, which never repeats a time', async () => {
-    const scene = new Scene();
-    await scene.publish();
+    const scene = await publishing();
     await scene.time.advance(3_000);
     expect(scene.engine.state.mark).toMatchObject({ unit: 5, completeMs: START + 3_000 });
     scene.time.step(-60_000);
@@ -62,8 +61,7 @@ describe('startPublisher', () => {
   });
 
   it('appends a change at once, and says that it is published', async () => {
-    const scene = new Scene();
-    await scene.publish();
+    const scene = await publishing();
     expect(await scene.change('pos')).toBe(true);
     expect(scene.engine.state.entries).toEqual([['pos', START]]);
   });
@@ -102,8 +100,7 @@ describe('startPublisher', () => {
   });
 
   it('never calls the log complete for a time that has not come: two units in one millisecond have the same time', async () => {
-    const scene = new Scene();
-    await scene.publish();
+    const scene = await publishing();
     const unitBefore = scene.engine.state.mark!.unit;
     await scene.change('pos');
     await scene.change('pos');
@@ -137,28 +134,20 @@ describe('startPublisher', () => {
     const scene = new Scene();
     const publisher = await scene.publish();
     scene.link.cut = true;
-    const published = [
-      publisher.publish('pos', START - 1),
-      publisher.publish('pos', START),
-      publisher.publish('pos', START - 2),
-    ];
+    const generations = [START - 1, START, START - 2];
+    const published = generations.map((generation) => publisher.publish('pos', generation));
     await scene.time.advance(2_000);
     scene.link.cut = false;
     await scene.time.advance(1_000);
     expect(await Promise.all(published)).toEqual([false, false, false]);
-    expect(scene.engine.state.entries).toEqual([
-      ['pos', START - 1],
-      ['pos', START],
-      ['pos', START - 2],
-    ]);
+    expect(scene.engine.state.entries).toEqual(generations.map((generation) => ['pos', generation]));
   });
 
   it.each([
     ['is wiped', (scene: Scene) => scene.engine.wipe()],
     ['is another one', (scene: Scene) => (scene.engine = new Engine())],
   ])('appends everything again under a new epoch when the log %s', async (_, fault) => {
-    const scene = new Scene();
-    await scene.publish();
+    const scene = await publishing();
     const { epoch } = scene.engine.state.mark!;
     await scene.change('pos');
     await scene.change('kiosk');
@@ -171,9 +160,7 @@ describe('startPublisher', () => {
   });
 
   it('appends all of its record when the log went back, and compares with nothing', async () => {
-    const scene = new Scene();
-    await scene.publish();
-    await scene.change('pos');
+    const scene = await publishing('pos');
     const before = scene.engine.state;
     await scene.change('kiosk');
     scene.engine.state = before;
@@ -250,9 +237,7 @@ describe('startPublisher', () => {
   });
 
   it('takes over a log from another publisher', async () => {
-    const scene = new Scene();
-    await scene.publish();
-    await scene.change('pos');
+    const scene = await publishing('pos');
     scene.publisher?.close();
     const { epoch } = scene.engine.state.mark!;
     await scene.publish();
@@ -262,15 +247,14 @@ describe('startPublisher', () => {
     expect(scene.log.lines).toEqual([]);
   });
 
-  it('refuses wrong options', () => {
-    const source = memoryGenerations();
-    expect(() => startPublisher({ source } as never)).toThrow('startPublisher(): option "changes" must be a function');
-    expect(() => startPublisher({ source, changes: () => [], sources: 1 } as never)).toThrow(
-      'unknown option "sources"',
-    );
-    expect(() => startPublisher({ source: { mark: true, reader: () => source.reader() }, changes: () => [] })).toThrow(
-      'option "source" must be a generation source with append()',
-    );
+  const source = memoryGenerations();
+  const unappendable = { mark: true, reader: () => source.reader() };
+  it.each<[string, object, string]>([
+    ['no changes', { source }, 'option "changes" must be a function'],
+    ['an option of another name', { source, changes: () => [], sources: 1 }, 'unknown option "sources"'],
+    ['a source without append()', { source: unappendable, changes: () => [] }, 'a generation source with append()'],
+  ])('refuses %s', (_what, options, message) => {
+    expect(() => startPublisher(options as never)).toThrow(message);
   });
 
   it('is quiet after close()', async () => {

@@ -143,6 +143,25 @@ export class Scene {
   }
 }
 
+/** A log whose reader returns these members of a batch after its wait. */
+export function readBy(time: FakeTime, read: () => Partial<Batch> | Promise<Partial<Batch>>): GenerationSource {
+  return {
+    mark: true,
+    reader: () => ({
+      async next(waitMs) {
+        if (waitMs > 0) await new Promise<void>((resolve) => time.schedule(resolve, waitMs));
+        return { changes: [], end: true, ...(await read()) };
+      },
+      close() {},
+    }),
+  };
+}
+
+/** A mark of that time: each is another one. */
+export function markAt(completeMs: number, epoch = 'e'): Mark {
+  return { epoch, unit: completeMs, completeMs, keptMs: 90_000_000 };
+}
+
 /** A source in memory, on fake time. */
 export function memoryOn(time: FakeTime): ReturnType<typeof memoryGenerations> {
   return memoryGenerations({ clock: time.clock, schedule: time.schedule });
@@ -153,11 +172,17 @@ export function verdict({ follower }: StartedFollower, generation: number): stri
   return reasonOf(() => follower.verify('pos', { generation })) ?? 'accepted';
 }
 
-/** A scene whose publisher has published one change of `pos`, and a process that knows it. */
-export async function running(): Promise<{ scene: Scene; api: ReturnType<Scene['process']> }> {
+/** A scene whose publisher runs, and has published a change of each of these clients. */
+export async function publishing(...clientIds: readonly string[]): Promise<Scene> {
   const scene = new Scene();
   await scene.publish();
-  await scene.change('pos');
+  for (const clientId of clientIds) await scene.change(clientId);
+  return scene;
+}
+
+/** The same with one change of `pos`, and a process that knows it. */
+export async function running(): Promise<{ scene: Scene; api: ReturnType<Scene['process']> }> {
+  const scene = await publishing('pos');
   const api = scene.process();
   await scene.time.advance(1_500);
   expect(api.follower.status()).toMatchObject({ source: 'fresh', floors: 1 });

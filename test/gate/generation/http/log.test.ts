@@ -46,6 +46,12 @@ const failing = (code: string): Respond => {
   return () => Promise.reject(new TypeError('secret', { cause: Object.assign(new Error('secret'), { code }) }));
 };
 
+const status = (code: number): Respond => {
+  return () => new Response(null, { status: code });
+};
+const LATER_FORMAT =
+  'the log is in a later format, which this version of Tillgate cannot read: update this process (UPGRADE.md)';
+
 async function failureOf(reader: LogReader, waitMs = 0): Promise<string> {
   const error: unknown = await reader.next(waitMs).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(SourceError);
@@ -68,7 +74,7 @@ describe('a request to a token server', () => {
   });
 
   it('asks again for what a failed response had', async () => {
-    const { reader, sent } = open([page({ position: 'a' }), () => new Response('', { status: 503 }), page()]);
+    const { reader, sent } = open([page({ position: 'a' }), status(503), page()]);
     await reader.next(0);
     expect(await failureOf(reader)).toBe('https://login.test/generations responded with 503');
     await reader.next(0);
@@ -109,33 +115,17 @@ describe('a request to a token server', () => {
     expect(sent).toHaveLength(1);
   });
 
+  const json = (body: string): Respond => {
+    return () => new Response(body, { headers: { 'content-type': 'application/json' } });
+  };
+  const NO_JSON = 'responded with another content type than application/json';
   it.each<[string, Respond, string]>([
-    [
-      'a redirect',
-      () => new Response(null, { status: 302 }),
-      'responded with 302; redirects are refused, configure the final URL',
-    ],
-    ['an error', () => new Response(null, { status: 400 }), 'responded with 400'],
-    [
-      'no content type',
-      () => new Response(Buffer.from('{}')),
-      'responded with another content type than application/json',
-    ],
-    [
-      'another content type',
-      () => new Response('{}', { headers: { 'content-type': 'text/html' } }),
-      'responded with another content type than application/json',
-    ],
-    [
-      'a body that never ends',
-      () => new Response('x'.repeat(8_388_609), { headers: { 'content-type': 'application/json' } }),
-      'responded with more than 8388608 bytes',
-    ],
-    [
-      'no JSON',
-      () => new Response('{"position', { headers: { 'content-type': 'application/json' } }),
-      'responded with invalid JSON',
-    ],
+    ['a redirect', status(302), 'responded with 302; redirects are refused, configure the final URL'],
+    ['an error', status(400), 'responded with 400'],
+    ['no content type', () => new Response(Buffer.from('{}')), NO_JSON],
+    ['another content type', () => new Response('{}', { headers: { 'content-type': 'text/html' } }), NO_JSON],
+    ['a body that never ends', json('x'.repeat(8_388_609)), 'responded with more than 8388608 bytes'],
+    ['no JSON', json('{"position'), 'responded with invalid JSON'],
     ...['', 'a b', 'x'.repeat(257), 7, undefined].map((position): [string, Respond, string] => [
       `the position ${JSON.stringify(position)}`,
       page({ position }),
@@ -158,11 +148,7 @@ describe('a request to a token server', () => {
         'responded with a "mark" that is not valid',
       ],
     ),
-    [
-      'a mark of a later format',
-      page({ mark: { ...MARK, format: 2 } }),
-      'the log is in a later format, which this version of Tillgate cannot read: update this process (UPGRADE.md)',
-    ],
+    ['a mark of a later format', page({ mark: { ...MARK, format: 2 } }), LATER_FORMAT],
   ])('that gets %s fails, and the position stays', async (_what, respond, message) => {
     const { reader, sent } = open([respond, page()]);
     expect(await failureOf(reader)).toBe(`https://login.test/generations ${message}`);
@@ -228,6 +214,7 @@ describe('a wait', () => {
 });
 
 describe('options of httpGenerations()', () => {
+  const URL_OF = 'https://a.example';
   it.each<[string, Partial<HttpGenerationsOptions>, string]>([
     ['http: on loopback', { url: 'http://127.0.0.1:4000' }, 'http://127.0.0.1:4000/generations'],
     ['http: with allowHttp', { url: 'http://a.example', allowHttp: true }, 'http://a.example/generations'],
@@ -238,6 +225,7 @@ describe('options of httpGenerations()', () => {
     expect(sent[0]!.url).toBe(url);
   });
 
+  const header = (name: string, value: unknown) => ({ url: URL_OF, headers: { [name]: value } });
   it.each<[string, unknown, RegExp]>([
     ['no options', undefined, /expected an options object/],
     ['no url', {}, /"url" must be an absolute http: or https: URL/],
@@ -246,31 +234,23 @@ describe('options of httpGenerations()', () => {
     ['another scheme', { url: 'ftp://pos:hunter2@login.example' }, /"url" must be an absolute/],
     ['a broken url', { url: 'https://pos:hunter2@' }, /"url" must be an absolute/],
     ['http: on another host', { url: 'http://pos:hunter2@login.example' }, /must be https: .* or with allowHttp: true/],
-    ['allowHttp of another type', { url: 'https://a.example', allowHttp: 'yes' }, /"allowHttp" must be true or false/],
+    ['allowHttp of another type', { url: URL_OF, allowHttp: 'yes' }, /"allowHttp" must be true or false/],
     ['a fragment', { url: 'https://pos:hunter2@login.example/#a' }, /without a fragment/],
     ['credentials that are not encoded', { url: 'https://pos:%hunter2@login.example' }, /must be percent-encoded/],
-    ['headers as a list', { url: 'https://a.example', headers: ['hunter2'] }, /"headers" must be an object/],
-    ['no header object', { url: 'https://a.example', headers: null }, /must be an object of strings, got null/],
-    ['a header that is no text', { url: 'https://a.example', headers: { 'x-a': 5 } }, /no valid header under "x-a"/],
-    [
-      'a line break',
-      { url: 'https://a.example', headers: { 'x-a': 'hunter2\r\nx: y' } },
-      /no valid header under "x-a"/,
-    ],
-    [
-      'a header name with a blank',
-      { url: 'https://a.example', headers: { 'x a': 'b' } },
-      /no valid header under "x a"/,
-    ],
+    ['headers as a list', { url: URL_OF, headers: ['hunter2'] }, /"headers" must be an object/],
+    ['no header object', { url: URL_OF, headers: null }, /must be an object of strings, got null/],
+    ['a header that is no text', header('x-a', 5), /no valid header under "x-a"/],
+    ['a line break', header('x-a', 'hunter2\r\nx: y'), /no valid header under "x-a"/],
+    ['a header name with a blank', header('x a', 'b'), /no valid header under "x a"/],
     [
       'credentials twice',
-      { url: 'https://pos:hunter2@a.example', headers: { authorization: 'Bearer hunter2' } },
+      { ...header('authorization', 'Bearer hunter2'), url: 'https://pos:hunter2@a.example' },
       /exclude each other/,
     ],
-    ['a fetch that is none', { url: 'https://a.example', fetch: 'fetch' }, /"fetch" must be a function/],
-    ['a schedule that is none', { url: 'https://a.example', schedule: 7 }, /"schedule" must be a function/],
-    ['a time of 0', { url: 'https://a.example', timeoutMs: 0 }, /"timeoutMs" must be a number of ms/],
-    ['a misspelt option', { url: 'https://a.example', timeout: 5 }, /did you mean "timeoutMs"/],
+    ['a fetch that is none', { url: URL_OF, fetch: 'fetch' }, /"fetch" must be a function/],
+    ['a schedule that is none', { url: URL_OF, schedule: 7 }, /"schedule" must be a function/],
+    ['a time of 0', { url: URL_OF, timeoutMs: 0 }, /"timeoutMs" must be a number of ms/],
+    ['a misspelt option', { url: URL_OF, timeout: 5 }, /did you mean "timeoutMs"/],
   ])('refuse %s', (_what, options, expected) => {
     const make = (): unknown => httpGenerations(options as HttpGenerationsOptions);
     expect(make).toThrow(TypeError);
