@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { authenticate, AuthError } from '../../../src/gate';
+import { AuthError } from '../../../src/gate';
 import type { AuthenticateOptions, Gate } from '../../../src/gate';
 import { startPublisher } from '../../../src/gate/generation';
 import { fakeTime, settle } from '../../support/fake-time';
-import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
+import { testGate } from '../../support/gate-app';
+import { ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
 
@@ -28,8 +29,7 @@ const rejecting = (): Promise<never> => Promise.reject(new Error('broken'));
 function scene(options: Partial<AuthenticateOptions> = {}) {
   const time = fakeTime(NOW_MS);
   const logger = recordingLogger();
-  const common = { issuer: ISSUER, audience: AUDIENCE, clock: time.clock, schedule: time.schedule, logger };
-  const gate = authenticate({ ...common, keys: jwks(testKey()), ...options } as AuthenticateOptions);
+  const gate = testGate({ clock: time.clock, schedule: time.schedule, logger, ...options });
   gates.push(gate);
   async function outcome(raw = token()): Promise<string> {
     const req = { method: 'GET', url: '/', headers: { authorization: `Bearer ${raw}` }, rawHeaders: [] };
@@ -69,14 +69,9 @@ describe('a source of generations', () => {
   ])('that %s is an outage, for the gate and for a publisher', async (_what, methods) => {
     const source = { mark: false, append: broken, close: rejecting, ...methods };
     const { time, logger, outcome } = scene({ generationSource: source as never });
+    const { clock, schedule } = time;
     const changes = (): Iterable<never> => broken();
-    const publisher = startPublisher({
-      source: source as never,
-      changes,
-      clock: time.clock,
-      schedule: time.schedule,
-      logger,
-    });
+    const publisher = startPublisher({ source: source as never, changes, clock, schedule, logger });
     await time.advance(60_000);
     expect(await outcome()).toBe('generations_unavailable');
     expect(publisher.status().state).toBe('failing');
@@ -107,13 +102,9 @@ describe('a logger', () => {
     let isDown = true;
     const fetch = (): Promise<Response> => (isDown ? rejecting() : Promise.resolve(Response.json(jwks(testKey()))));
     const next = (): Promise<unknown> => (isDown ? rejecting() : Promise.resolve({ changes: [], end: true }));
+    const logger = { info: fail, warn: fail, error: fail };
     const { time, outcome } = scene({
-      ...{
-        logger: { info: fail, warn: fail, error: fail },
-        fetch,
-        keys: undefined,
-        jwksUri: `${ISSUER}/jwks`,
-      },
+      ...{ logger, fetch, keys: undefined, jwksUri: `${ISSUER}/jwks` },
       generationSource: { mark: false, reader: () => ({ next, close: () => undefined }) } as never,
       onDecision: fail,
     });
@@ -133,12 +124,8 @@ describe('a clock', () => {
     let isBroken = false;
     const clock = (): number => (isBroken ? broken() : NOW_MS);
     const fetch = (): Promise<Response> => Promise.resolve(Response.json(jwks(testKey())));
-    const { time, logger, gate, outcome } = scene({
-      clock,
-      fetch,
-      keys: undefined,
-      jwksUri: `${ISSUER}/jwks`,
-    });
+    const remote = { fetch, keys: undefined, jwksUri: `${ISSUER}/jwks` };
+    const { time, logger, gate, outcome } = scene({ clock, ...remote });
     await turn();
     expect(await outcome()).toBe('accepted');
     const req = { method: 'GET', url: '/', headers: { authorization: `Bearer ${token()}` }, rawHeaders: [] };

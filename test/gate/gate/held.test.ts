@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import { authenticate, endWithToken, requireAuthenticated } from '../../../src/gate';
+import { endWithToken, requireAuthenticated } from '../../../src/gate';
 import type { Auth, Gate } from '../../../src/gate';
 import { HeldCallers } from '../../../src/gate/gate/held';
 import { memoryGenerations } from '../../../src/gate/generation';
 import { fakeTime } from '../../support/fake-time';
-import { gateApp } from '../../support/gate-app';
-import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
+import { gateApp, getFrom, testGate } from '../../support/gate-app';
+import { ISSUER, NOW_MS, token } from '../../support/issuer';
 import type { TokenParts } from '../../support/issuer';
 import { eventually } from '../../support/key-server';
 import { jwks, testKey } from '../../support/keys';
@@ -29,16 +29,8 @@ function scene(options: object = {}) {
   const generations = memoryGenerations({ clock: time.clock });
   const keys = { keys: jwks(KEY, OTHER).keys };
   const logger = recordingLogger();
-  const gate = authenticate({
-    issuer: ISSUER,
-    audience: AUDIENCE,
-    keys,
-    generationSource: generations,
-    clock: time.clock,
-    schedule: time.schedule,
-    logger,
-    ...options,
-  });
+  const { clock, schedule } = time;
+  const gate = testGate({ keys, generationSource: generations, clock, schedule, logger, ...options });
   gates.push(gate);
   const ended: string[] = [];
 
@@ -55,6 +47,10 @@ function scene(options: object = {}) {
   }
   return { gate, time, generations, keys, logger, ended, accepted, hold };
 }
+
+const broken = (): never => {
+  throw new Error('broken');
+};
 
 /** A floor just above the generation of the tokens here. */
 const CHANGED = NOW_MS + 1;
@@ -99,22 +95,13 @@ describe('gate.hold()', () => {
     expect(ended).toEqual(['held: unknown_key']);
   });
 
-  it.each<[string, (keys: { keys: unknown }) => void]>([
-    ['are replaced by a broken one', (keys) => void (keys.keys = [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }])],
-    [
-      'cannot be read',
-      (keys) =>
-        void Object.defineProperty(keys, 'keys', {
-          configurable: true,
-          get() {
-            throw new Error('broken');
-          },
-        }),
-    ],
-  ])('ends within a second when given keys %s: a request would get 500', async (_what, replace) => {
+  it.each<[string, () => unknown]>([
+    ['are replaced by a broken one', () => [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }]],
+    ['cannot be read', broken],
+  ])('ends within a second when given keys %s: a request would get 500', async (_what, get) => {
     const { gate, time, keys, ended, accepted, hold } = scene();
     await hold();
-    replace(keys);
+    Object.defineProperty(keys, 'keys', { configurable: true, get });
     await time.advance(1_100);
     expect(ended).toEqual(['held: keys_unavailable']);
     expect(gate.status()).toMatchObject({ ready: false, issuers: [{ keys: { state: 'unavailable', keys: 0 } }] });
@@ -189,12 +176,7 @@ describe('gate.hold()', () => {
   });
 
   it.each<[string, () => unknown]>([
-    [
-      'throws',
-      () => {
-        throw new Error('broken');
-      },
-    ],
+    ['throws', broken],
     ['rejects', () => Promise.reject(new Error('broken'))],
     ['throws what has no text', () => Promise.reject(Object.create(null) as Error)],
   ])('logs an end that %s, and ends the others', async (_what, end) => {
@@ -327,11 +309,7 @@ describe('endWithToken()', () => {
   it('allows nothing without a gate before it, and says what it is when it was not called', async () => {
     const error = jest.spyOn(console, 'error').mockImplementation(() => undefined);
     const app = express().get('/', endWithToken(), (_req, res) => void res.json('reached'));
-    const server = app.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(500);
-    server.close();
+    await getFrom(app).expect(500);
     error.mockRestore();
     expect(() => endWithToken(...([{ httpVersion: '1.1', headers: {} }] as unknown as []))).toThrow(
       'endWithToken is registered as a middleware without being called: write endWithToken()',

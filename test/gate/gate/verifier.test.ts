@@ -1,6 +1,4 @@
-import express from 'express';
-import request from 'supertest';
-import { AuthError, authenticate, requireScope } from '../../../src/gate/index';
+import { AuthError } from '../../../src/gate/index';
 import type { AuthenticateOptions } from '../../../src/gate/index';
 import { GateVerifier } from '../../../src/gate/gate/verifier';
 import { readGateOptions } from '../../../src/gate/gate/read-options';
@@ -10,8 +8,6 @@ import { splitInternals } from '../../support/gate-internals';
 import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
 import { jwks, newKey, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
-import { memoryGenerations } from '../../../src/gate/generation/memory';
-import { createTestIssuer, expectProblem } from '../../../src/testing/index';
 
 const OTHER = 'https://other.test';
 
@@ -79,12 +75,8 @@ describe('verify()', () => {
 
   it('waits for a key that has to be fetched, where no generations are checked too', async () => {
     const fetch = (): Promise<Response> => Promise.resolve(Response.json(jwks(testKey())));
-    const verifier = verifierWith({
-      keys: undefined,
-      jwksUri: 'https://login.test/jwks',
-      fetch,
-      generationClaim: false,
-    });
+    const jwksUri = 'https://login.test/jwks';
+    const verifier = verifierWith({ keys: undefined, jwksUri, fetch, generationClaim: false });
     expect(await verifier.verify(token())).toMatchObject({ clientId: 'pos-17' });
     await verifier.close();
   });
@@ -179,12 +171,7 @@ describe('status(), ready() and close()', () => {
   it.each<[string, object, boolean, object]>([
     ['keys that were given', {}, true, { keys: { state: 'fresh' }, generations: { source: 'none' } }],
     ['no check of generations', { generationClaim: false }, true, { keys: { state: 'fresh' } }],
-    [
-      'generations that are not read yet',
-      { generationSource: sourceOf() },
-      false,
-      { generations: { source: 'starting' } },
-    ],
+    ['unread generations', { generationSource: sourceOf() }, false, { generations: { source: 'starting' } }],
   ])('with %s', async (_what, options, ready, issuer) => {
     const verifier = verifierWith(options);
     expect(verifier.status()).toMatchObject({ ready, issuers: [{ issuer: ISSUER, ...issuer }] });
@@ -204,11 +191,8 @@ describe('status(), ready() and close()', () => {
   it('follow the generations: fresh once they are read, stale when they are too old', async () => {
     const time = fakeTime(NOW_MS);
     const health = { down: false };
-    const verifier = verifierWith({
-      generationSource: sourceOf([], health, time),
-      clock: time.clock,
-      schedule: time.schedule,
-    });
+    const generationSource = sourceOf([], health, time);
+    const verifier = verifierWith({ generationSource, clock: time.clock, schedule: time.schedule });
     await verifier.ready();
     expect(verifier.status()).toMatchObject({ ready: true, issuers: [{ generations: { source: 'fresh' } }] });
     health.down = true;
@@ -238,55 +222,5 @@ describe('status(), ready() and close()', () => {
     expect(state()).toEqual([false, 'unavailable']);
     await verifier.close();
     expect(time.pending).toBe(0);
-  });
-});
-
-const SECOND = Date.parse('2026-05-01T12:00:00Z');
-
-/** An issuer that stamps no generation, and a gate that compares the issue time. */
-async function setUp() {
-  const time = fakeTime(SECOND + 200);
-  const issuer = createTestIssuer({ clock: time.clock });
-  const generations = memoryGenerations({ clock: time.clock });
-  const gate = authenticate({
-    ...issuer.options,
-    generationClaim: 'iat',
-    generationSource: generations,
-    schedule: time.schedule,
-    logger: recordingLogger(),
-    exposeReasons: true,
-  });
-  await gate.ready();
-  const app = express().use(gate);
-  app.get('/orders', requireScope('orders:read'), (_req, res) => void res.json([]));
-  const token = (clientId: string): string =>
-    issuer.token({ clientId, scope: 'orders:read', claims: { generation: undefined } });
-  const call = (bearer: string): request.Test => request(app).get('/orders').set('Authorization', `Bearer ${bearer}`);
-  return { time, generations, token, call };
-}
-
-describe("generationClaim: 'iat'", () => {
-  it('refuses tokens issued before the change, and in the same second; accepts those of the next one', async () => {
-    const { time, generations, token, call } = await setUp();
-    const before = token('pos-17');
-    expect((await call(before)).status).toBe(200);
-
-    await time.advance(300);
-    await generations.append([['pos-17', time.clock()]]);
-    await time.advance(10);
-    expectProblem(await call(before), { status: 401, code: 'superseded' });
-    expectProblem(await call(token('pos-17')), { status: 401, code: 'superseded' });
-    expect((await call(token('kiosk'))).status).toBe(200);
-
-    await time.advance(1_000);
-    expect((await call(token('pos-17'))).status).toBe(200);
-  });
-
-  it('learns nothing from tokens: a later issue time proves no change', async () => {
-    const { time, token, call } = await setUp();
-    const first = token('pos-17');
-    await time.advance(5_000);
-    expect((await call(token('pos-17'))).status).toBe(200);
-    expect((await call(first)).status).toBe(200);
   });
 });
