@@ -1,13 +1,9 @@
-import { cliScene, json } from './harness';
+import { AUTH_URL, authorizationServer, cliScene, issuer, json } from './harness';
 import type { Outcome, SentRequest } from './harness';
 import { AUDIENCE, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { VENDOR_TOKENS } from '../support/vendor-tokens';
-import { createTestIssuer } from '../../src/testing';
 
-const AUTH_URL = 'https://login.test';
-const testIssuer = createTestIssuer({ issuer: AUTH_URL });
-const keys = 'keys' in testIssuer.options ? testIssuer.options.keys : undefined;
 const NOW = Math.floor(Date.now() / 1000);
 const TIMES = { iat: NOW - 60, exp: NOW + 3_540 };
 const RFC9068 = { iss: AUTH_URL, aud: AUDIENCE, sub: 'pos-17', client_id: 'pos-17', jti: '1', scope: 'orders:read' };
@@ -23,19 +19,20 @@ interface Setup {
 }
 
 /** Runs `tillgate check`, with a token or without one, against an authorization server. */
-function check({ env, issuer = AUTH_URL, ahead, age }: Setup, raw?: string): Promise<Outcome> {
+function check({ env, issuer: named = AUTH_URL, ahead, age }: Setup, raw?: string): Promise<Outcome> {
   function respond({ url }: SentRequest): Response | undefined {
     const date = ahead !== undefined && { date: new Date(Date.now() + ahead * 1000).toUTCString() };
     const headers = { ...date, ...(age !== undefined && { age }) };
-    if (url.includes('/.well-known/')) return json(200, { issuer, jwks_uri: `${AUTH_URL}/jwks` }, { ...headers });
+    if (url.includes('/.well-known/')) return json(200, { issuer: named, jwks_uri: `${AUTH_URL}/jwks` }, headers);
     return url === `${AUTH_URL}/jwks` ? json(200, jwks(testKey())) : json(404, {});
   }
-  const scene = cliScene({
+  const variables = { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: AUDIENCE, ...env };
+  return cliScene({
     respond,
-    env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: AUDIENCE, ...env },
-    stdin: `${raw}\n`,
-  });
-  return scene.run('check', ...(raw === undefined ? [] : ['--token', '-']));
+    env: variables,
+    stdin: `${raw}
+`,
+  }).run('check', ...(raw === undefined ? [] : ['--token', '-']));
 }
 
 /** A token with these claims and no others, issued a minute ago. */
@@ -169,18 +166,17 @@ it('check shows where the tokens of a vendor carry client, scopes and generation
 });
 
 it('check recognizes an authorization server by its issuer, without a token', async () => {
-  const issuer = 'https://login.test/realms/shop';
-  const { exitCode, stdout } = await check({ issuer, env: { TILLGATE_AUTH_URL: issuer } });
+  const realm = 'https://login.test/realms/shop';
+  const { exitCode, stdout } = await check({ issuer: realm, env: { TILLGATE_AUTH_URL: realm } });
   expect(exitCode).toBe(0);
   expect(stdout).toContain(
-    `ok      preset: rfc9068, and ${issuer} looks like keycloak: if its tokens are refused, set TILLGATE_PRESET=keycloak\n`,
+    `ok      preset: rfc9068, and ${realm} looks like keycloak: if its tokens are refused, set TILLGATE_PRESET=keycloak\n`,
   );
 });
 
 describe('introspection', () => {
   const ENDPOINT = `${AUTH_URL}/introspect`;
-  const METADATA = { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` };
-  const WITH_ENDPOINT = { ...METADATA, introspection_endpoint: ENDPOINT };
+  const WITH_ENDPOINT = { introspection_endpoint: ENDPOINT };
   const CREDENTIAL = { TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api', TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim' };
 
   interface Setup {
@@ -195,15 +191,12 @@ describe('introspection', () => {
 
   async function run({ metadata = WITH_ENDPOINT, env, introspect }: Setup, ...argv: string[]): Promise<Outcome> {
     const scene = cliScene({
-      env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: testIssuer.audience, ...CREDENTIAL, ...env },
+      env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: issuer.audience, ...CREDENTIAL, ...env },
       stdin: 'opaque\n',
       respond(sent) {
-        const { url, method, body } = sent;
-        if (url.includes('/.well-known/')) return json(200, metadata);
-        if (url === `${AUTH_URL}/jwks`) return json(200, keys);
-        if (method !== 'POST') return json(404, {});
+        if (sent.method !== 'POST') return authorizationServer(sent, metadata);
         asked.push(sent);
-        return introspect ? introspect(new URLSearchParams(body).get('token')) : json(200, { active: false });
+        return introspect ? introspect(new URLSearchParams(sent.body).get('token')) : json(200, { active: false });
       },
     });
     const outcome = await scene.run(...argv);
@@ -215,44 +208,23 @@ describe('introspection', () => {
     /^ {8}set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client /;
   const SET_URL = /^ {8}set TILLGATE_INTROSPECTION_URL to the introspection endpoint /;
 
+  const SAYS_NOTHING = 'did not say whether the token is active';
+  const MADE_UP = 'the endpoint says that a made-up token is active';
+  const refusing = (status: number) => ({ introspect: () => json(status, { error: 'invalid_client' }) });
+  const DISCOVERY = `${AUTH_URL}/.well-known/openid-configuration`;
+  const NOT_SAFE = 'names an introspection_endpoint that is neither https: nor on loopback, or that has user info';
+  const WRONG = { TILLGATE_INTROSPECTION_URL: `${AUTH_URL}/wrong?key=geheim` };
+  const INSECURE = { introspection_endpoint: 'http://login.test/introspect' };
   it.each<[string, Setup, string, RegExp]>([
-    ...[401, 403, 400].map((status): [string, Setup, string, RegExp] => [
-      `refuses the credential with ${status}`,
-      { introspect: () => json(status, { error: 'invalid_client' }) },
-      `${ENDPOINT} responded with ${status}`,
-      SET_CREDENTIAL,
-    ]),
-    [
-      'is not in the metadata',
-      { metadata: METADATA },
-      `${AUTH_URL}/.well-known/openid-configuration has no usable introspection_endpoint`,
-      SET_URL,
-    ],
-    [
-      'is http: on another host',
-      { metadata: { ...METADATA, introspection_endpoint: 'http://login.test/introspect' } },
-      `${AUTH_URL}/.well-known/openid-configuration names an introspection_endpoint that is neither https: nor on loopback, or that has user info`,
-      SET_URL,
-    ],
-    [
-      'does not exist',
-      { env: { TILLGATE_INTROSPECTION_URL: `${AUTH_URL}/wrong?key=geheim` }, introspect: () => json(404, {}) },
-      `${AUTH_URL}/wrong responded with 404`,
-      SET_URL,
-    ],
+    ['refuses the credential with 401', refusing(401), `${ENDPOINT} responded with 401`, SET_CREDENTIAL],
+    ['refuses the credential with 403', refusing(403), `${ENDPOINT} responded with 403`, SET_CREDENTIAL],
+    ['refuses the credential with 400', refusing(400), `${ENDPOINT} responded with 400`, SET_CREDENTIAL],
+    ['is not in the metadata', { metadata: {} }, `${DISCOVERY} has no usable introspection_endpoint`, SET_URL],
+    ['is http: on another host', { metadata: INSECURE }, `${DISCOVERY} ${NOT_SAFE}`, SET_URL],
+    ['does not exist', { env: WRONG, ...refusing(404) }, `${AUTH_URL}/wrong responded with 404`, SET_URL],
     ['cannot be reached', { introspect: () => undefined }, `${ENDPOINT} could not be fetched (ECONNREFUSED)`, SET_URL],
-    [
-      'is another endpoint',
-      { introspect: () => json(200, { keys: [] }) },
-      `${ENDPOINT} did not say whether the token is active`,
-      SET_URL,
-    ],
-    [
-      'says that every token is active',
-      { introspect: () => json(200, { active: true }) },
-      'the endpoint says that a made-up token is active',
-      SET_URL,
-    ],
+    ['is another one', { introspect: () => json(200, { keys: [] }) }, `${ENDPOINT} ${SAYS_NOTHING}`, SET_URL],
+    ['says that every token is active', { introspect: () => json(200, { active: true }) }, MADE_UP, SET_URL],
   ])('check names the fix where the introspection endpoint %s', async (_what, setup, problem, fix) => {
     const { exitCode, stdout } = await run(setup, 'check');
     expect(exitCode).toBe(1);
@@ -272,21 +244,17 @@ describe('introspection', () => {
   });
 
   it('check asks nothing where introspection is not configured', async () => {
-    const env = { TILLGATE_INTROSPECTION_URL: ENDPOINT };
-    const scene = cliScene({
-      env: { TILLGATE_AUTH_URL: AUTH_URL },
-      respond: ({ url }) => json(200, url.endsWith('/jwks') ? keys : WITH_ENDPOINT),
-    });
-    const { stdout } = await scene.run('check');
-    expect(stdout).not.toContain('introspection');
-    expect(scene.sent.filter(({ url }) => url === env.TILLGATE_INTROSPECTION_URL)).toEqual([]);
+    const respond = (sent: SentRequest) => authorizationServer(sent, WITH_ENDPOINT);
+    const scene = cliScene({ env: { TILLGATE_AUTH_URL: AUTH_URL }, respond });
+    expect((await scene.run('check')).stdout).not.toContain('introspection');
+    expect(scene.sent.map(({ url }) => url)).not.toContain(ENDPOINT);
   });
 
+  const claims = { client_id: 'till', aud: issuer.audience, iat: NOW, exp: NOW + 600, scope: 'orders:read' };
+
   describe('an opaque token', () => {
-    const now = Math.floor(Date.now() / 1000);
-    const claims = { client_id: 'till', aud: testIssuer.audience, iat: now, exp: now + 600, scope: 'orders:read' };
     const introspect = (token: string | null): Response =>
-      json(200, token === 'opaque' ? { active: true, ...claims, generation: now * 1000 } : { active: false });
+      json(200, token === 'opaque' ? { active: true, ...claims, generation: NOW * 1000 } : { active: false });
 
     it('is shown with its client, scopes and generation', async () => {
       // Introspection responses have `scope`, also where the JWTs of the preset have another claim.
@@ -298,7 +266,7 @@ describe('introspection', () => {
       );
       expect(exitCode).toBe(0);
       expect(stdout).toContain(
-        `ok      token: accepted: client till (client_id), scopes orders:read (scope), generation ${now}000 (iat)\n`,
+        `ok      token: accepted: client till (client_id), scopes orders:read (scope), generation ${NOW}000 (iat)\n`,
       );
     });
 
@@ -309,7 +277,7 @@ describe('introspection', () => {
     });
 
     it('is explained with the claims of the introspection response, and the claim that holds its roles', async () => {
-      const roles = { ...claims, scope: undefined, roles: ['till'], generation: now * 1000 };
+      const roles = { ...claims, scope: undefined, roles: ['till'], generation: NOW * 1000 };
       const { exitCode, stdout } = await run(
         { introspect: () => json(200, { active: true, ...roles }) },
         ...['explain', '-', '--scope', 'orders:read'],
@@ -320,10 +288,9 @@ describe('introspection', () => {
   });
 
   it('check keeps text of tokens on its line', async () => {
-    const now = Math.floor(Date.now() / 1000);
-    const claims = { client_id: 'till', aud: testIssuer.audience, iat: now, exp: now + 600, generation: now * 1000 };
     const scope = 'a\nfailed\u001b[2J';
-    const introspect = (token: string | null) => json(200, { ...claims, active: token === 'opaque', scope });
+    const introspect = (token: string | null) =>
+      json(200, { ...claims, generation: NOW * 1000, active: token === 'opaque', scope });
     const { exitCode, stdout } = await run({ introspect }, 'check', '--token', '-');
     expect(exitCode).toBe(0);
     expect(stdout).toContain('scopes a\\u000afailed\\u001b[2J (scope)');

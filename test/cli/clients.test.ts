@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectPrivate } from '../support/private-file';
-import { cliScene, json } from './harness';
+import { cliScene, failure, json, success } from './harness';
 import type { CliScene, SentRequest, Outcome } from './harness';
 
 const TILL = {
@@ -46,13 +46,8 @@ function scene(env: Record<string, string> = {}, stdin = ''): CliScene {
 
 describe('clients', () => {
   it('are listed as a table', async () => {
-    expect(await scene().run('clients', 'list')).toEqual({
-      exitCode: 0,
-      stderr: '',
-      stdout: ['CLIENT  STATE   DESCRIPTION  SCOPES', 'till-2  active  Second till  orders:read orders:write', ''].join(
-        '\n',
-      ),
-    });
+    const table = 'CLIENT  STATE   DESCRIPTION  SCOPES\ntill-2  active  Second till  orders:read orders:write\n';
+    expect(await scene().run('clients', 'list')).toEqual(success(table));
   });
 
   it('that are registered keep their secrets, each of which is printed before it is kept', async () => {
@@ -66,10 +61,7 @@ describe('clients', () => {
     rmSync(dataDir, { recursive: true });
     writeFileSync(dataDir, 'a file where the directory should be');
     const { exitCode, stdout, stderr } = await run('clients', 'add', 'till-9', '--scope', 'a');
-    expect({ exitCode, stdout }).toEqual({
-      exitCode: 1,
-      stdout: 'registered till-9\nsecret, shown only now: first-secret\n',
-    });
+    expect([exitCode, stdout]).toEqual([1, 'registered till-9\nsecret, shown only now: first-secret\n']);
     expect(stderr).toMatch(/^tillgate: the secret above is valid, but could not be kept here: /);
   });
 
@@ -83,10 +75,7 @@ describe('clients', () => {
 
     const { exitCode, stdout } = await run('clients', 'add', 'till-2', '--scope', TILL.scope, '--description', 'Till');
 
-    expect({ exitCode, stdout }).toEqual({
-      exitCode: 0,
-      stdout: 'registered till-2\nsecret, shown only now: first-secret\n',
-    });
+    expect([exitCode, stdout]).toEqual([0, 'registered till-2\nsecret, shown only now: first-secret\n']);
     expect(JSON.parse(sent[0]?.body ?? '')).toEqual({ client_id: 'till-2', description: 'Till', scope: TILL.scope });
     const file = join(dataDir, 'credentials.json');
     expectPrivate(file);
@@ -125,11 +114,7 @@ describe('clients', () => {
     [['--remove', 'orders:read orders:write'], 2, 'till-2 would have no scope left: clients remove till-2 deletes it'],
   ])('scopes %j changes nothing and says why', async (flags, exitCode, message) => {
     const { run, sent } = scene();
-    expect(await run('clients', 'scopes', 'till-2', ...flags)).toEqual({
-      exitCode,
-      stdout: '',
-      stderr: `tillgate: ${message}\n`,
-    });
+    expect(await run('clients', 'scopes', 'till-2', ...flags)).toEqual(failure(exitCode, message));
     expect(sent.map(({ method }) => method)).not.toContain('PATCH');
   });
 
@@ -179,19 +164,13 @@ describe('clients', () => {
     expect(sent[0]?.headers.get('authorization')).toBe('Bearer geheim-geheim-geheim');
   });
 
+  const TAKEN = 'the id taken is taken: choose another, or give that client a new secret with';
   it.each([
     ['revoke a/../b', 'no client has the id a/../b; tillgate clients list shows those that are registered'],
-    [
-      'clients add taken --scope a',
-      'the id taken is taken: choose another, or give that client a new secret with tillgate clients rotate taken',
-    ],
+    ['clients add taken --scope a', `${TAKEN} tillgate clients rotate taken`],
     ['clients add till-3 --scope oders', 'Unknown scope "oders"'],
   ])('%s: exit code 1, and what to do in commands', async (line, message) => {
-    expect(await scene().run(...line.split(' '))).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr: `tillgate: ${message}\n`,
-    });
+    expect(await scene().run(...line.split(' '))).toEqual(failure(1, message));
   });
 
   it('name the variable where the token server asks for an admin token', async () => {
@@ -202,11 +181,16 @@ describe('clients', () => {
   });
 });
 
+const UNKNOWN = 'is not known here: give --secret or --secret-file; tillgate clients add registers a client,';
+/** What `token` says about a client whose secret is not kept. */
+const secretUnknown = (id: string) =>
+  failure(2, `the secret of ${id} ${UNKNOWN} tillgate clients rotate ${id} makes a new secret`);
+
 describe('token', () => {
   it('prints the token alone', async () => {
     const { run, sent } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
-    expect(await run('token', 'till-2')).toEqual({ exitCode: 0, stdout: 'aaa.bbb.ccc\n', stderr: '' });
+    expect(await run('token', 'till-2')).toEqual(success('aaa.bbb.ccc\n'));
     expect(Object.fromEntries(new URLSearchParams(sent.at(-1)?.body))).toEqual({
       grant_type: 'client_credentials',
       client_id: 'till-2',
@@ -215,16 +199,10 @@ describe('token', () => {
     });
   });
 
-  it('requests the given scopes', async () => {
-    const { run, sent } = scene();
-    await run('token', 'till-2', '--secret', 's', '--scope', 'orders:read');
-    expect(new URLSearchParams(sent[0]?.body).get('scope')).toBe('orders:read');
-  });
-
-  it('reads the secret from standard input', async () => {
+  it('reads the secret from standard input, and requests the given scopes', async () => {
     const { run, sent } = scene({}, 'piped\n');
-    await run('token', 'till-2', '--secret-file', '-', '--scope', 'a');
-    expect(new URLSearchParams(sent[0]?.body).get('client_secret')).toBe('piped');
+    await run('token', 'till-2', '--secret-file', '-', '--scope', 'orders:read');
+    expect(sent[0]?.body).toContain('&client_secret=piped&scope=orders%3Aread');
   });
 
   it('prints the whole token response as JSON', async () => {
@@ -233,32 +211,23 @@ describe('token', () => {
   });
 
   it('exits with 1 when it is denied', async () => {
-    expect(await scene().run('token', 'till-2', '--secret', 'wrong', '--scope', 'a')).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr:
-        'tillgate: no token for till-2: invalid_client (not registered, disabled, or another secret; tillgate clients rotate till-2 makes a new one)\n',
-    });
+    expect(await scene().run('token', 'till-2', '--secret', 'wrong', '--scope', 'a')).toEqual(
+      failure(
+        1,
+        'no token for till-2: invalid_client (not registered, disabled, or another secret; tillgate clients rotate till-2 makes a new one)',
+      ),
+    );
   });
 
   it('says how to register a client, and how to make a new secret', async () => {
-    const { exitCode, stderr } = await scene().run('token', 'unknown');
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 2,
-      stderr:
-        'tillgate: the secret of unknown is not known here: give --secret or --secret-file; tillgate clients add registers a client, tillgate clients rotate unknown makes a new secret\n',
-    });
+    expect(await scene().run('token', 'unknown')).toEqual(secretUnknown('unknown'));
   });
 
   it('never sends a secret to a token server other than the one where it was registered', async () => {
     const { dataDir, run } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
     const elsewhere = scene({ TILLGATE_DATA_DIR: dataDir, TILLGATE_AUTH_URL: 'https://login.example.com' });
-    const { exitCode, stderr } = await elsewhere.run('token', 'till-2');
-    expect(exitCode).toBe(2);
-    expect(stderr).toBe(
-      'tillgate: the secret of till-2 is not known here: give --secret or --secret-file; tillgate clients add registers a client, tillgate clients rotate till-2 makes a new secret\n',
-    );
+    expect(await elsewhere.run('token', 'till-2')).toEqual(secretUnknown('till-2'));
     expect(elsewhere.sent).toEqual([]);
   });
 
@@ -266,10 +235,9 @@ describe('token', () => {
     const { dataDir, run } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
     const next = scene({ TILLGATE_DATA_DIR: dataDir, TILLGATE_AUTH_URL: 'http://127.0.0.1:4000' });
-    expect(await next.run('token', 'till-2')).toEqual({ exitCode: 0, stdout: 'aaa.bbb.ccc\n', stderr: '' });
-    expect(next.sent.map(({ method, url }) => `${method} ${url}`)).toEqual([
-      'POST http://127.0.0.1:4000/connect/token',
-    ]);
+    expect(await next.run('token', 'till-2')).toEqual(success('aaa.bbb.ccc\n'));
+    const sent = next.sent.map(({ method, url }) => `${method} ${url}`);
+    expect(sent).toEqual(['POST http://127.0.0.1:4000/connect/token']);
   });
 
   it('says what to do about a broken credentials file', async () => {
@@ -285,21 +253,19 @@ const REALM = 'https://login.test/realms/shop';
 const ENDPOINT = `${REALM}/protocol/openid-connect/token`;
 const METADATA = { issuer: REALM, token_endpoint: ENDPOINT };
 
-/** `tillgate token` at another authorization server, whose document at `path` is `metadata`. */
+interface Elsewhere {
+  readonly env?: Record<string, string>;
+  /** Where its metadata is. */
+  readonly path?: string;
+  readonly argv?: readonly string[];
+  readonly response?: object;
+}
+
+/** `tillgate token` at another authorization server with this metadata. */
 async function tokenWith(
   metadata: object,
-  {
-    env = {},
-    path = '/realms/shop/.well-known/openid-configuration',
-    argv = [],
-    response = { access_token: 'aaa.bbb.ccc' },
-  }: {
-    readonly env?: Record<string, string>;
-    readonly path?: string;
-    readonly argv?: readonly string[];
-    readonly response?: object;
-  } = {},
-): Promise<Outcome & { readonly sent: readonly SentRequest[] }> {
+  { env, path = '/realms/shop/.well-known/openid-configuration', argv = [], response = TOKEN }: Elsewhere = {},
+): Promise<{ readonly outcome: Outcome; readonly sent: readonly SentRequest[] }> {
   const { run, sent } = cliScene({
     env: { TILLGATE_AUTH_URL: REALM, ...env },
     respond({ method, url }) {
@@ -307,7 +273,7 @@ async function tokenWith(
       return new URL(url).pathname === path ? json(200, metadata) : json(404, {});
     },
   });
-  return { ...(await run('token', 'till', '--secret', 's', ...argv)), sent };
+  return { outcome: await run('token', 'till', '--secret', 's', ...argv), sent };
 }
 
 describe('the token endpoint', () => {
@@ -315,14 +281,10 @@ describe('the token endpoint', () => {
     ['OpenID Connect Discovery', '/realms/shop/.well-known/openid-configuration'],
     ['RFC 8414', '/.well-known/oauth-authorization-server/realms/shop'],
   ])('is the one of the metadata by %s; without --scope the server decides', async (_what, path) => {
-    const { exitCode, stdout, stderr, sent } = await tokenWith(METADATA, { path });
-    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: 'aaa.bbb.ccc\n', stderr: '' });
-    const { method, url, body } = sent.at(-1)!;
-    expect([method, url, body]).toEqual([
-      'POST',
-      ENDPOINT,
-      'grant_type=client_credentials&client_id=till&client_secret=s',
-    ]);
+    const { outcome, sent } = await tokenWith(METADATA, { path });
+    expect(outcome).toEqual(success('aaa.bbb.ccc\n'));
+    const body = 'grant_type=client_credentials&client_id=till&client_secret=s';
+    expect(sent.at(-1)).toMatchObject({ method: 'POST', url: ENDPOINT, body });
   });
 
   it('is asked for the scopes of --scope', async () => {
@@ -330,30 +292,18 @@ describe('the token endpoint', () => {
     expect(new URLSearchParams(sent.at(-1)?.body).get('scope')).toBe('orders:read');
   });
 
+  const DOCUMENT = `${REALM}/.well-known/openid-configuration`;
+  const NOT_SAFE = 'names a token_endpoint that is neither https: nor on loopback, or that has user info';
+  const OTHER = 'https://login.test/realms/other';
   it.each([
-    [
-      'of another issuer',
-      { ...METADATA, issuer: 'https://login.test/realms/other' },
-      `${REALM}/.well-known/openid-configuration names another issuer: expected "${REALM}", got "https://login.test/realms/other"`,
-    ],
-    [
-      'without TLS',
-      { ...METADATA, token_endpoint: 'http://login.test/token' },
-      `${REALM}/.well-known/openid-configuration names a token_endpoint that is neither https: nor on loopback, or that has user info`,
-    ],
-    [
-      'with user info',
-      { ...METADATA, token_endpoint: 'https://user:geheim@login.test/token' },
-      `${REALM}/.well-known/openid-configuration names a token_endpoint that is neither https: nor on loopback, or that has user info`,
-    ],
-    ['that is not there', { issuer: REALM }, `${REALM}/.well-known/openid-configuration has no usable token_endpoint`],
-  ])('%s gets no secret', async (_what, metadata, why) => {
-    const { exitCode, stdout, stderr, sent } = await tokenWith(metadata);
-    expect({ exitCode, stdout, stderr }).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr: `tillgate: no token endpoint: ${why}; check TILLGATE_AUTH_URL, and TILLGATE_ISSUER, which its metadata must name to the byte\n`,
-    });
+    ['of another issuer', { issuer: OTHER }, `names another issuer: expected "${REALM}", got "${OTHER}"`],
+    ['without TLS', { token_endpoint: 'http://login.test/token' }, NOT_SAFE],
+    ['with user info', { token_endpoint: 'https://user:geheim@login.test/token' }, NOT_SAFE],
+    ['that is not there', { token_endpoint: undefined }, 'has no usable token_endpoint'],
+  ])('%s gets no secret', async (_what, changes, why) => {
+    const { outcome, sent } = await tokenWith({ ...METADATA, ...changes });
+    const advice = 'check TILLGATE_AUTH_URL, and TILLGATE_ISSUER, which its metadata must name to the byte';
+    expect(outcome).toEqual(failure(1, `no token endpoint: ${DOCUMENT} ${why}; ${advice}`));
     expect(sent.map(({ method }) => method)).not.toContain('POST');
   });
 
@@ -361,14 +311,11 @@ describe('the token endpoint', () => {
     ['on loopback', { ...METADATA, token_endpoint: 'http://127.0.0.1:9/token' }, {}],
     ['with TILLGATE_ALLOW_HTTP', { ...METADATA, token_endpoint: 'http://login.test/t' }, { TILLGATE_ALLOW_HTTP: 'on' }],
   ])('may do without TLS %s', async (_what, metadata, env) => {
-    expect((await tokenWith(metadata, { env })).exitCode).toBe(0);
+    expect((await tokenWith(metadata, { env })).outcome.exitCode).toBe(0);
   });
 
   it('whose response has no token is named', async () => {
-    const { exitCode, stderr } = await tokenWith(METADATA, { response: [] });
-    expect([exitCode, stderr]).toEqual([
-      1,
-      `tillgate: no token for till: POST ${ENDPOINT}: its response has no access_token\n`,
-    ]);
+    const { outcome } = await tokenWith(METADATA, { response: [] });
+    expect(outcome).toEqual(failure(1, `no token for till: POST ${ENDPOINT}: its response has no access_token`));
   });
 });

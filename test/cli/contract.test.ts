@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { listen } from '../support/listen';
+import type { Listening } from '../support/listen';
 import { cliScene } from './harness';
 
 const scene = cliScene();
@@ -35,15 +35,23 @@ function respond(req: IncomingMessage, res: ServerResponse): void {
   send(String(scope).split(' ').includes('orders:read') ? 200 : 403);
 }
 
-const server = createServer(respond);
+let server: Listening;
 let url = '';
 beforeAll(async () => {
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await listen(respond);
+  ({ url } = server);
 });
-afterAll(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
+afterAll(() => server.close());
 
 const contract = (...argv: string[]) => scene.run('contract', '--openapi', openapi, '--issuer-port', '0', ...argv);
+
+/** The outcome of the command at another server. */
+async function contractAt(handler: RequestListener, ...argv: string[]): ReturnType<typeof contract> {
+  const other = await listen(handler);
+  const outcome = await contract('--url', other.url, ...argv);
+  await other.close();
+  return outcome;
+}
 
 describe('tillgate contract', () => {
   it('prints one red per cause, with the request, the response, the line of the document and a curl command', async () => {
@@ -66,18 +74,14 @@ describe('tillgate contract', () => {
   });
 
   it('shows a response on one line of printable text', async () => {
-    const hostile = createServer((req, res) => {
-      if (req.url !== '/orders' || req.headers.authorization !== undefined || req.headers['x-internal'] !== '1') {
-        return respond(req, res);
-      }
-      res.end('\u001b[2J\u009b1A\u202e\n\n0 cases, 0 red');
-    });
-    await new Promise((resolve) => hostile.listen(0, '127.0.0.1', () => resolve(undefined)));
-    const at = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`;
-    const { stdout } = await scene.run(
-      ...['contract', '--openapi', openapi, '--issuer-port', '0', '--url', at, '--class', 'header'],
+    const { stdout } = await contractAt(
+      (req, res) => {
+        const isAttack = req.url === '/orders' && req.headers['x-internal'] === '1';
+        if (!isAttack || req.headers.authorization !== undefined) return respond(req, res);
+        res.end('\u001b[2J\u009b1A\u202e\n\n0 cases, 0 red');
+      },
+      ...['--class', 'header'],
     );
-    await new Promise((resolve) => hostile.close(resolve).closeAllConnections());
     const lines = stdout.split('\n');
     expect(lines.filter((line) => line.startsWith('red header: GET /'))).toHaveLength(1);
     expect(lines).toContain('  < 200 \\u001b[2J\\u009b1A\\u202e\\u000a\\u000a0 cases, 0 red');
@@ -121,29 +125,18 @@ describe('tillgate contract', () => {
     expect(JSON.parse(stdout)).toMatchObject({ url: `${url}/`, openapi, failures: [] });
   });
 
+  const AT = ['--url', 'http://a'];
   it.each([
     ['no URL', [], '--url: expected the URL of the server, for example --url http://127.0.0.1:3000'],
-    ['a class that there is not', ['--url', 'http://a', '--class', 'scopes'], 'got "scopes"; did you mean "scope"?'],
-    [
-      'a depth that there is not',
-      ['--url', 'http://a', '--depth', 'deep'],
-      '--depth: got "deep", expected quick or full',
-    ],
-    ['one owner', ['--url', 'http://a', '--owner', 'till-7'], '--owner: got "till-7", expected two client ids'],
-    [
-      'no baseline',
-      ['--url', 'http://a', '--baseline', '/nowhere'],
-      '--baseline: /nowhere is not what contract --json has printed',
-    ],
-    ['no document', ['--url', 'http://a', '--openapi', '/nowhere.yaml'], '/nowhere.yaml: cannot be read'],
-    [
-      'a server that is down',
-      ['--url', 'http://127.0.0.1:1', '--wait', '0'],
-      'http://127.0.0.1:1/: connect ECONNREFUSED',
-    ],
-    ['no number of seconds', ['--url', 'http://a', '--wait', 'long'], '--wait: got "long", expected seconds'],
-    ['a header without a value', ['--url', 'http://a', '--header', 'X'], '--header: expected "Name: value"'],
-    ['no configuration', ['--url', 'http://a', '--config', '/nowhere.yaml'], '- /nowhere.yaml: cannot be read'],
+    ['a class that there is not', [...AT, '--class', 'scopes'], 'got "scopes"; did you mean "scope"?'],
+    ['a depth that there is not', [...AT, '--depth', 'deep'], '--depth: got "deep", expected quick or full'],
+    ['one owner', [...AT, '--owner', 'till-7'], '--owner: got "till-7", expected two client ids'],
+    ['no baseline', [...AT, '--baseline', '/none'], '--baseline: /none is not what contract --json has printed'],
+    ['no document', [...AT, '--openapi', '/nowhere.yaml'], '/nowhere.yaml: cannot be read'],
+    ['a server that is down', ['--url', 'http://127.0.0.1:1', '--wait', '0'], '127.0.0.1:1/: connect ECONNREFUSED'],
+    ['no number of seconds', [...AT, '--wait', 'long'], '--wait: got "long", expected seconds'],
+    ['a header without a value', [...AT, '--header', 'X'], '--header: expected "Name: value"'],
+    ['no configuration', [...AT, '--config', '/nowhere.yaml'], '- /nowhere.yaml: cannot be read'],
   ])('exits with 2 for %s', async (_what, argv, message) => {
     const { exitCode, stderr } = await contract(...argv);
     expect(stderr).toContain(message);
@@ -173,54 +166,39 @@ describe('tillgate contract', () => {
 
   describe('an operation whose good token gets a 404', () => {
     const lost = join(scene.dataDir, 'lost.yaml');
-    const withLost = (paths: string) =>
-      writeFileSync(
-        lost,
-        `openapi: 3.1.0
-paths:
-${paths}  /lost:
-    get:
-      security: [{ oauth2: ['orders:read'] }]
-components: { securitySchemes: { oauth2: { type: oauth2 } } }
-`,
+    const GET = `get: { security: [{ oauth2: ['orders:read'] }] }`;
+
+    /** The outcome where the document has these paths and one that is lost. */
+    function run(paths: string, ...argv: string[]): ReturnType<typeof contract> {
+      const schemes = '{ securitySchemes: { oauth2: { type: oauth2 } } }';
+      writeFileSync(lost, `openapi: 3.1.0\ncomponents: ${schemes}\npaths: { ${paths}/lost: { ${GET} } }\n`);
+      return contractAt(
+        (req, res) => {
+          if (req.url !== '/lost') return respond(req, res);
+          res.writeHead(req.headers.authorization?.includes('.') ? 404 : 401).end();
+        },
+        ...['--openapi', lost, '--class', 'routes', ...argv],
       );
-    let server: ReturnType<typeof createServer>;
-    let at = '';
-    beforeAll(async () => {
-      server = createServer((req, res) => {
-        if (req.url !== '/lost') return respond(req, res);
-        res.writeHead(req.headers.authorization?.includes('.') ? 404 : 401).end();
-      });
-      await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-      at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    });
-    afterAll(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
-    const run = (...argv: string[]) =>
-      scene.run('contract', '--issuer-port', '0', '--openapi', lost, '--url', at, '--class', 'routes', ...argv);
+    }
 
     it('is not tested: exit 2, unless --allow-untested', async () => {
-      withLost(`  /orders:\n    get:\n      security: [{ oauth2: ['orders:read'] }]\n`);
-      const { exitCode, stdout, stderr } = await run();
+      const { exitCode, stdout, stderr } = await run(`/orders: { ${GET} }, `);
       expect(stdout).toContain('not tested: GET /lost: good tokens got 404; give values that exist in "requests"\n');
       expect(stdout).toMatch(/\n1 operations tested, 0 public by the document, 1 not tested\n$/);
       expect(stderr).toContain('1 operations were not tested: --allow-untested accepts that');
       expect(exitCode).toBe(2);
-      expect((await run('--allow-untested')).exitCode).toBe(0);
+      expect((await run(`/orders: { ${GET} }, `, '--allow-untested')).exitCode).toBe(0);
     });
 
     it('is nothing tested when it is the only one: exit 2 in any case', async () => {
-      withLost('');
-      const { exitCode, stderr } = await run('--allow-untested');
+      const { exitCode, stderr } = await run('', '--allow-untested');
       expect(stderr).toContain('1 operations were not tested: nothing was tested');
       expect(exitCode).toBe(2);
     });
   });
 
   it('exits with 2 where no good token is accepted, and says what the issuer should be', async () => {
-    const strict = createServer((_req, res) => void res.writeHead(401).end());
-    await new Promise((resolve) => strict.listen(0, '127.0.0.1', () => resolve(undefined)));
-    const { exitCode, stderr } = await contract('--url', `http://127.0.0.1:${(strict.address() as AddressInfo).port}`);
-    await new Promise((resolve) => strict.close(resolve).closeAllConnections());
+    const { exitCode, stderr } = await contractAt((_req, res) => void res.writeHead(401).end());
     expect(stderr).toMatch(/Start the server with http:\/\/127\.0\.0\.1:\d+ as its issuer/);
     expect(exitCode).toBe(2);
   });

@@ -1,14 +1,12 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../support/listen';
 import { expectPrivate } from '../support/private-file';
 import { newDataDir } from './data-dir';
-import { cliScene } from './harness';
+import { cliScene, failure, success } from './harness';
 import { IDLE, whileDevRuns } from './while-dev-runs';
 import { startTokenServer } from '../../src/cli/token-server';
 import { readSettings } from '../../src/gate/env/settings';
-import type { Settings } from '../../src/gate/env/settings';
 import { recordingLogger } from '../support/log';
 
 const never = (): Promise<void> => new Promise(() => {});
@@ -86,16 +84,13 @@ describe('dev', () => {
     const env = { ...ANY_PORTS, TILLGATE_AUTH_URL: 'https://login.test' };
     const scene = cliScene({ dataDir: newDataDir(), env, fetch, untilStopped: never });
     const outcome = await scene.run('dev', '--', process.execPath, '-e', script);
-    expect(outcome).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    expect(outcome).toEqual(success(''));
   });
 
   it('says which command cannot be started', async () => {
     const scene = cliScene({ dataDir: newDataDir(), env: ANY_PORTS, fetch, untilStopped: never });
-    const { exitCode, stderr } = await scene.run('dev', '--', './no-such-command');
-    expect([exitCode, stderr]).toEqual([
-      2,
-      'tillgate: cannot start ./no-such-command: spawn ./no-such-command ENOENT\n',
-    ]);
+    const stderr = 'tillgate: cannot start ./no-such-command: spawn ./no-such-command ENOENT\n';
+    expect(await scene.run('dev', '--', './no-such-command')).toMatchObject({ exitCode: 2, stderr });
   });
 
   it('passes the signal on, and ends with the exit code of a command that it ended', async () => {
@@ -104,50 +99,40 @@ describe('dev', () => {
   });
 
   it('ends with 78 in production, where the embedded token server does not run', async () => {
-    expect(await cliScene({ env: { ...ANY_PORTS, NODE_ENV: 'production' } }).run('dev', ...IDLE)).toEqual({
-      exitCode: 78,
-      stdout: '',
-      stderr:
-        'tillgate: wrong configuration:\n  - NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server\n',
-    });
+    expect(await cliScene({ env: { ...ANY_PORTS, NODE_ENV: 'production' } }).run('dev', ...IDLE)).toEqual(
+      failure(
+        78,
+        'wrong configuration:\n  - NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server',
+      ),
+    );
   });
 
   it('says which variable to change when the port is taken, and starts no command', async () => {
     await whileDevRuns(['--token-server'], async (_run, { auth_url }) => {
       const { port } = new URL(auth_url);
       const second = cliScene({ dataDir: newDataDir(), env: { ...ANY_PORTS, TILLGATE_AUTH_PORT: port } });
-      expect(await second.run('dev', ...IDLE)).toEqual({
-        exitCode: 1,
-        stdout: '',
-        stderr: `tillgate: cannot listen on http://127.0.0.1:${port}: another process does; stop it, or set TILLGATE_AUTH_PORT to a free port\n`,
-      });
+      expect(await second.run('dev', ...IDLE)).toEqual(
+        failure(
+          1,
+          `cannot listen on http://127.0.0.1:${port}: another process does; stop it, or set TILLGATE_AUTH_PORT to a free port`,
+        ),
+      );
     });
   });
 });
 
-describe('dev --token-server', () => {
-  const dataDir = newDataDir();
-  afterAll(() => rmSync(dataDir, { recursive: true }));
-
-  async function settingsWith(generations: string): Promise<Settings> {
-    const probe = createServer();
-    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-    const { port } = probe.address() as AddressInfo;
-    await new Promise((resolve) => probe.close(resolve));
-    const env = { TILLGATE_AUTH_PORT: String(port), TILLGATE_DATA_DIR: dataDir, TILLGATE_GENERATIONS: generations };
-    return readSettings(env);
-  }
-
-  it('another source than its own log is a wrong configuration', async () => {
-    const settings = await settingsWith('http://till:geheim@127.0.0.1:4999/generations');
-    const failure: unknown = await startTokenServer(settings, recordingLogger(), undefined, API).catch(
-      (error: unknown) => error,
-    );
-    expect(failure).toMatchObject({
-      name: 'ConfigurationError',
-      problems: [
-        'TILLGATE_GENERATIONS: names another log than that of the embedded token server; leave it out, or set TILLGATE_AUTH_URL to your authorization server',
-      ],
-    });
+it('dev --token-server: another source than its own log is a wrong configuration', async () => {
+  const { port, close } = await listen(() => {});
+  await close();
+  const settings = readSettings({
+    TILLGATE_AUTH_PORT: String(port),
+    TILLGATE_DATA_DIR: newDataDir(),
+    TILLGATE_GENERATIONS: 'http://till:geheim@127.0.0.1:4999/generations',
+  });
+  await expect(startTokenServer(settings, recordingLogger(), undefined, API)).rejects.toMatchObject({
+    name: 'ConfigurationError',
+    problems: [
+      'TILLGATE_GENERATIONS: names another log than that of the embedded token server; leave it out, or set TILLGATE_AUTH_URL to your authorization server',
+    ],
   });
 });

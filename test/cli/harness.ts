@@ -3,12 +3,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CliIo } from '../../src/cli/command';
 import { run } from '../../src/cli/run';
+import { createTestIssuer } from '../../src/testing';
 
 /** The outcome of one command line. */
 export interface Outcome {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** The outcome of a command that succeeds. */
+export function success(stdout: string): Outcome {
+  return { exitCode: 0, stdout, stderr: '' };
+}
+
+/** The outcome of a command that prints a problem and nothing else. */
+export function failure(exitCode: number, problem: string): Outcome {
+  return { exitCode, stdout: '', stderr: `tillgate: ${problem}\n` };
 }
 
 /** A request that a command sent. */
@@ -92,4 +103,16 @@ export function json(status: number, body: unknown, headers: Record<string, stri
 
 function unreachable(): Error {
   return new TypeError('fetch failed', { cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }) });
+}
+
+export const AUTH_URL = 'https://login.test';
+export const issuer = createTestIssuer({ issuer: AUTH_URL });
+export const keys = 'keys' in issuer.options ? issuer.options.keys : undefined;
+
+/** The authorization server of that issuer, with members of its metadata. */
+export function authorizationServer({ url }: SentRequest, metadata: object = {}): Response {
+  if (url === `${AUTH_URL}/.well-known/openid-configuration`) {
+    return json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks`, ...metadata });
+  }
+  return url === `${AUTH_URL}/jwks` ? json(200, keys) : json(404, {});
 }

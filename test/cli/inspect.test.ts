@@ -3,25 +3,12 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { devDependencies as ranges, version } from '../../package.json';
 import { dependencies as ofScaffold } from '../../src/app/package.json';
-import { cliScene, json } from './harness';
-import type { CliScene, SceneOptions, SentRequest } from './harness';
-import { createTestIssuer } from '../../src/testing';
-
-const AUTH_URL = 'https://login.test';
-const issuer = createTestIssuer({ issuer: AUTH_URL });
-const keys = 'keys' in issuer.options ? issuer.options.keys : undefined;
-
-/** An authorization server, as seen by `check` and `explain`. */
-function authorizationServer({ url }: SentRequest): Response | undefined {
-  if (url === `${AUTH_URL}/.well-known/openid-configuration`) {
-    return json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` });
-  }
-  return url === `${AUTH_URL}/jwks` ? json(200, keys) : json(404, {});
-}
+import { AUTH_URL, authorizationServer, cliScene, failure, issuer, json, keys, success } from './harness';
+import type { CliScene, SceneOptions } from './harness';
 
 function scene(options: SceneOptions = {}): CliScene {
   const env = { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: issuer.audience };
-  return cliScene({ respond: authorizationServer, ...options, env: { ...env, ...options.env } });
+  return cliScene({ respond: (sent) => authorizationServer(sent), ...options, env: { ...env, ...options.env } });
 }
 
 describe('check', () => {
@@ -36,16 +23,13 @@ describe('check', () => {
   });
 
   it('finds everything in order, and names nothing that it has not checked', async () => {
-    expect(await scene().run('check')).toEqual({
-      exitCode: 0,
-      stderr: '',
-      stdout: [
-        'ok      configuration: every TILLGATE_* variable is in order',
-        `ok      issuer: metadata at ${AUTH_URL} names ${AUTH_URL} and the key set ${AUTH_URL}/jwks`,
-        'ok      keys: 1 can verify access tokens',
-        '',
-      ].join('\n'),
-    });
+    const lines = [
+      'ok      configuration: every TILLGATE_* variable is in order',
+      `ok      issuer: metadata at ${AUTH_URL} names ${AUTH_URL} and the key set ${AUTH_URL}/jwks`,
+      'ok      keys: 1 can verify access tokens',
+      '',
+    ];
+    expect(await scene().run('check')).toEqual(success(lines.join('\n')));
   });
 
   it('recognizes an authorization server by the key set that its metadata names', async () => {
@@ -104,12 +88,8 @@ describe('check', () => {
 
   it('says what the keycloak.json of an app means in variables, where they are missing', async () => {
     const { dataDir, run } = cliScene();
-    const file = {
-      realm: 'shop',
-      'auth-server-url': 'https://sso.example.com/',
-      resource: 'orders-api',
-      'bearer-only': true,
-    };
+    const server = { realm: 'shop', 'auth-server-url': 'https://sso.example.com/' };
+    const file = { ...server, resource: 'orders-api', 'bearer-only': true };
     writeFileSync(join(dataDir, 'keycloak.json'), JSON.stringify(file));
     expect(await run('check')).toMatchObject({
       exitCode: 1,
@@ -159,14 +139,9 @@ describe('explain', () => {
     const { exitCode, stdout } = await scene().run('explain', token, '--scope', 'orders:read');
 
     expect(exitCode).toBe(0);
+    const checks = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
     expect(stdout.split('\n')).toEqual([
-      'structure   passed',
-      'header      passed',
-      'key         passed',
-      'signature   passed',
-      'claims      passed',
-      'generation  passed',
-      'scope       passed',
+      ...checks.map((check) => `${check.padEnd(12)}passed`),
       expect.stringMatching(
         /^claims: {"iss":"https:\/\/login\.test",.*"client_id":"pos-17","scope":"orders:read",.*}$/,
       ),
@@ -228,18 +203,10 @@ describe('init', () => {
     git('init', '--quiet');
     git('add', '-A');
     const added = git('diff', '--cached', '--name-only').trim().split('\n');
+    const tests = ['app-scene.ts', 'app.test.ts', 'contract/contract.test.ts', 'contract/first-ids.ts'];
     expect(added.filter((file) => !file.startsWith('src/'))).toEqual([
-      '.env.example',
-      '.gitignore',
-      'README.md',
-      'openapi.yaml',
-      'package.json',
-      'test/app-scene.ts',
-      'test/app.test.ts',
-      'test/contract/contract.test.ts',
-      'test/contract/first-ids.ts',
-      'test/contract/scaffold-cases.ts',
-      'test/server.test.ts',
+      ...['.env.example', '.gitignore', 'README.md', 'openapi.yaml', 'package.json'],
+      ...[...tests, 'contract/scaffold-cases.ts', 'server.test.ts'].map((name) => `test/${name}`),
       'tsconfig.json',
     ]);
   });
@@ -249,11 +216,9 @@ describe('init', () => {
     const directory = join(dataDir, 'shop');
     mkdirSync(directory);
     writeFileSync(join(directory, 'notes.txt'), 'mine');
-    expect(await run('init', directory)).toEqual({
-      exitCode: 2,
-      stdout: '',
-      stderr: `tillgate: ${directory} is not empty (1 entries); name a new or an empty directory\n`,
-    });
+    expect(await run('init', directory)).toEqual(
+      failure(2, `${directory} is not empty (1 entries); name a new or an empty directory`),
+    );
     expect(readdirSync(directory)).toEqual(['notes.txt']);
   });
 });

@@ -2,6 +2,13 @@ import { keycloakChanges } from '../../src/cli/bridge/keycloak';
 import type { KeycloakChangesOptions } from '../../src/cli/bridge/keycloak';
 import { event, fakeKeycloak, NOW_MS, REALM } from '../support/fake-keycloak';
 
+let server: ReturnType<typeof fakeKeycloak>;
+let reports: ReturnType<typeof keycloakChanges>;
+beforeEach(() => {
+  server = fakeKeycloak();
+  reports = keycloakChanges(server.options);
+});
+
 it.each([
   ['UPDATE', 'clients/u-1', true],
   ['DELETE', 'clients/u-1', true],
@@ -12,24 +19,20 @@ it.each([
   ['ACTION', 'clients/u-1/nodes', false],
   ['UPDATE', 'users/u-1', false],
 ])('%s of %s discards tokens: %s', async (operation, path, expected) => {
-  const server = fakeKeycloak();
   server.events.push(event(operation, path));
-  const { changes } = await keycloakChanges(server.options).read(undefined);
+  const { changes } = await reports.read(undefined);
   expect(changes).toEqual(expected ? [{ clientId: 'till-1', changedAtMs: NOW_MS }] : []);
 });
 
 it('reads all pages, and returns changes in the order of time', async () => {
-  const server = fakeKeycloak();
   for (let at = 0; at < 250; at++) server.events.push(event('UPDATE', 'clients/u-1', at));
-  const { changes, cursor } = await keycloakChanges(server.options).read(undefined);
+  const { changes, cursor } = await reports.read(undefined);
   expect(changes.map(({ changedAtMs }) => changedAtMs - NOW_MS)).toEqual(Array.from({ length: 250 }, (_, at) => at));
   expect(cursor.sinceMs).toBe(NOW_MS + 249);
 });
 
 it('continues from a cursor: neither lost nor repeated, also where an event becomes visible late', async () => {
-  const server = fakeKeycloak();
   server.events.push(event('UPDATE', 'clients/u-1'));
-  const reports = keycloakChanges(server.options);
   const { cursor } = await reports.read(undefined);
   expect((await reports.read(cursor)).changes).toEqual([]);
   server.events.unshift(event('UPDATE', 'clients/u-1', -30_000));
@@ -38,8 +41,6 @@ it('continues from a cursor: neither lost nor repeated, also where an event beco
 });
 
 it('returns the same changes again to a caller that did not take the new cursor', async () => {
-  const server = fakeKeycloak();
-  const reports = keycloakChanges(server.options);
   const { cursor } = await reports.read(undefined);
   server.events.push(event('UPDATE', 'clients/u-1'));
   const [first, second] = [await reports.read(cursor), await reports.read(cursor)];
@@ -48,33 +49,24 @@ it('returns the same changes again to a caller that did not take the new cursor'
 });
 
 it('knows the client id of a client that was deleted, as long as it has seen it once', async () => {
-  const server = fakeKeycloak();
-  const reports = keycloakChanges(server.options);
   const { cursor } = await reports.read(undefined);
   server.clients.set('u-2', 'till-2');
   server.events.push(event('CREATE', 'clients/u-2', 1));
   const { cursor: later } = await reports.read(cursor);
   server.clients.clear();
-  server.events.push(
-    event('DELETE', 'clients/u-1', 2),
-    event('DELETE', 'clients/u-2', 3),
-    event('DELETE', 'clients/u-3', 4),
-  );
+  ['u-1', 'u-2', 'u-3'].forEach((id, index) => server.events.push(event('DELETE', `clients/${id}`, 2 + index)));
   const { changes, problems } = await reports.read(later);
   expect(changes.map(({ clientId }) => clientId)).toEqual(['till-1', 'till-2']);
   expect(problems).toEqual(['Keycloak no longer knows the client "u-3", and its events do not name it']);
 });
 
 it('names a client that was created and deleted while nobody was reading, where the realm saves representations', async () => {
-  const server = fakeKeycloak();
   server.events.push(event('CREATE', 'clients/u-2', 1, 'till-2'), event('DELETE', 'clients/u-2', 2));
-  const { changes, problems } = await keycloakChanges(server.options).read(undefined);
+  const { changes, problems } = await reports.read(undefined);
   expect([changes, problems]).toEqual([[{ clientId: 'till-2', changedAtMs: NOW_MS + 2 }], []]);
 });
 
 it('reports a change for both ids of a client that was renamed, and for the new one after that', async () => {
-  const server = fakeKeycloak();
-  const reports = keycloakChanges(server.options);
   const { cursor } = await reports.read(undefined);
   server.clients.set('u-1', 'till-one');
   server.events.push(event('UPDATE', 'clients/u-1', 1));
@@ -87,23 +79,19 @@ it('reports a change for both ids of a client that was renamed, and for the new 
 });
 
 it('reports no change for a client called *, and says to rename it', async () => {
-  const server = fakeKeycloak();
   server.clients.set('u-2', '*');
   server.events.push(event('UPDATE', 'clients/u-2', 1), event('UPDATE', 'clients/u-1', 2));
-  const { changes, problems } = await keycloakChanges(server.options).read(undefined);
+  const { changes, problems } = await reports.read(undefined);
   expect(changes.map(({ clientId }) => clientId)).toEqual(['till-1']);
   expect(problems).toEqual(['the client "u-2" is called "*", which is not a client id: rename it']);
 });
 
 it('rejects when the realm saves no admin events', async () => {
-  const server = fakeKeycloak();
   server.replaced.set('/events/config', { adminEventsEnabled: false });
-  await expect(keycloakChanges(server.options).read(undefined)).rejects.toThrow('the realm saves no admin events');
+  await expect(reports.read(undefined)).rejects.toThrow('the realm saves no admin events');
 });
 
 it('returns the same cursor while there is nothing new', async () => {
-  const server = fakeKeycloak();
-  const reports = keycloakChanges(server.options);
   server.events.push(event('ACTION', 'clients/u-1/client-secret'));
   const { cursor } = await reports.read(undefined);
   const next = await reports.read(cursor);
@@ -112,34 +100,21 @@ it('returns the same cursor while there is nothing new', async () => {
 });
 
 it('reads a day back without a cursor, or as far as it is told', async () => {
-  const server = fakeKeycloak();
   server.events.push(event('UPDATE', 'clients/u-1', -86_000_000));
-  expect((await keycloakChanges(server.options).read(undefined)).changes).toHaveLength(1);
+  expect((await reports.read(undefined)).changes).toHaveLength(1);
   const short = keycloakChanges({ ...server.options, maxTokenAgeSeconds: 3_600 });
   expect((await short.read(undefined)).changes).toEqual([]);
-});
-
-it('keeps its token for half of its life, and encodes its credentials as RFC 6749 section 2.3.1 says', async () => {
-  const server = fakeKeycloak();
-  const reports = keycloakChanges(server.options);
-  await reports.read(undefined);
-  await reports.read(undefined);
-  const tokens = server.asked.filter((each) => each.includes('/token'));
-  expect(tokens).toEqual([`/realms/shop/protocol/openid-connect/tokenBasic ${btoa('bridge:a%3Ab')}`]);
 });
 
 it.each([
   [401, '/openid-connect/token responded with 401: check client id and secret'],
   [500, '/openid-connect/token responded with 500'],
 ])('rejects when Keycloak responds with %s, without quoting it', async (status, message) => {
-  const server = fakeKeycloak();
   server.status = status;
-  await expect(keycloakChanges(server.options).read(undefined)).rejects.toThrow(message);
+  await expect(reports.read(undefined)).rejects.toThrow(message);
 });
 
 it('says which roles are missing', async () => {
-  const server = fakeKeycloak();
-  const reports = keycloakChanges(server.options);
   await reports.read(undefined);
   server.status = 403;
   await expect(reports.read(undefined)).rejects.toThrow(
@@ -148,7 +123,6 @@ it('says which roles are missing', async () => {
 });
 
 it('asks the realm of its URL, also with a slash at its end', async () => {
-  const server = fakeKeycloak();
   await keycloakChanges({ ...server.options, url: `${REALM}/` }).read(undefined);
   const [token, config, clients, events] = server.sent;
   expect([token?.method, await token?.text()]).toEqual(['POST', 'grant_type=client_credentials']);
@@ -162,15 +136,16 @@ it('asks the realm of its URL, also with a slash at its end', async () => {
   for (const request of [config, clients, events]) expect(request?.headers.get('authorization')).toBe('Bearer at-1');
 });
 
-it('gets a new token after half of its life, and after one that was refused', async () => {
-  const server = fakeKeycloak();
+it('gets a new token after half of its life, and after one that was refused, with encoded credentials', async () => {
   let nowMs = NOW_MS;
-  const reports = keycloakChanges({ ...server.options, clock: () => nowMs });
+  reports = keycloakChanges({ ...server.options, clock: () => nowMs });
   const tokens = (): number => server.asked.filter((each) => each.includes('/token')).length;
   const { cursor } = await reports.read(undefined);
   nowMs += 29_999;
   await reports.read(cursor);
   expect(tokens()).toBe(1);
+  // RFC 6749 section 2.3.1.
+  expect(server.asked).toContain(`/realms/shop/protocol/openid-connect/tokenBasic ${btoa('bridge:a%3Ab')}`);
   nowMs += 1;
   await reports.read(cursor);
   expect(tokens()).toBe(2);
@@ -182,11 +157,10 @@ it('gets a new token after half of its life, and after one that was refused', as
 });
 
 it('asks for another page after a full one only', async () => {
-  const server = fakeKeycloak();
   for (let at = 0; at < 99; at++) server.events.push(event('UPDATE', 'clients/u-1', at));
   const pagesOf = async (): Promise<number> => {
     const before = server.sent.length;
-    await keycloakChanges(server.options).read(undefined);
+    await reports.read(undefined);
     return server.sent.slice(before).filter(({ url }) => url.includes('admin-events')).length;
   };
   expect(await pagesOf()).toBe(1);
@@ -195,8 +169,6 @@ it('asks for another page after a full one only', async () => {
 });
 
 it('asks for a client that was updated, and ignores one that is gone', async () => {
-  const server = fakeKeycloak();
-  const reports = keycloakChanges(server.options);
   const { cursor } = await reports.read(undefined);
   server.clients.set('u-2', 'till-2');
   server.events.push(event('UPDATE', 'clients/u-2'), event('UPDATE', 'clients/u-2', 1));
@@ -226,27 +198,17 @@ it.each<[string, string, unknown, string]>([
   ['no list of clients', '/clients', {}, 'clients: not a list'],
   ['no list of events', '/admin-events', { error: 'x' }, 'admin-events: not a list'],
 ])('rejects when Keycloak responds with %s', async (_what, end, body, message) => {
-  const server = fakeKeycloak();
   server.replaced.set(end, body);
-  await expect(keycloakChanges(server.options).read(undefined)).rejects.toMatchObject({ name: 'ReportError', message });
+  await expect(reports.read(undefined)).rejects.toMatchObject({ name: 'ReportError', message });
 });
 
 it('ignores rows that are no clients and no events of clients', async () => {
-  const server = fakeKeycloak();
-  server.replaced.set('/clients', [
-    null,
-    'x',
-    { id: 1, clientId: 'x' },
-    { id: 'u-9' },
-    { id: 'u-1', clientId: 'till-1' },
-  ]);
-  const bad = [
-    {},
-    { id: 1, time: NOW_MS, resourcePath: 'clients/u-1' },
-    { id: 'e', time: '1', resourcePath: 'clients/u-1' },
-  ];
+  const noClients = [null, 'x', { id: 1, clientId: 'x' }, { id: 'u-9' }];
+  server.replaced.set('/clients', [...noClients, { id: 'u-1', clientId: 'till-1' }]);
+  const updated = { id: 'e', time: NOW_MS, resourcePath: 'clients/u-1' };
+  const bad = [{}, { ...updated, id: 1 }, { ...updated, time: '1' }];
   server.replaced.set('/admin-events', [...bad, event('UPDATE', 'clients/u-1', 7)]);
-  const { changes, cursor } = await keycloakChanges(server.options).read(undefined);
+  const { changes, cursor } = await reports.read(undefined);
   expect(changes).toEqual([{ clientId: 'till-1', changedAtMs: NOW_MS + 7 }]);
   expect(cursor).toEqual({ sinceMs: NOW_MS + 7, clients: { 'u-1': 'till-1' }, seen: [expect.any(String)] });
 });

@@ -1,14 +1,10 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTestIssuer } from '../../src/testing';
 import { messagesIn } from '../support/messages';
-import { cliScene, json } from './harness';
+import { AUTH_URL, authorizationServer, cliScene, issuer } from './harness';
 import type { Outcome } from './harness';
 
-const AUTH_URL = 'https://login.test';
-const issuer = createTestIssuer({ issuer: AUTH_URL });
-const keys = 'keys' in issuer.options ? issuer.options.keys : undefined;
 const good = issuer.token();
 
 /** The line that leads on: what to do, or the problem. */
@@ -34,16 +30,9 @@ describe('the command', () => {
     'an audience that nobody set': [good, null],
   };
 
-  function scene({
-    audience = issuer.audience,
-    cwd,
-  }: { readonly audience?: string | null | undefined; readonly cwd?: string } = {}) {
-    return cliScene({
-      env: { TILLGATE_AUTH_URL: AUTH_URL, ...(audience !== null && { TILLGATE_AUDIENCE: audience }) },
-      respond: ({ url }) =>
-        json(200, url.endsWith('/jwks') ? keys : { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` }),
-      ...(cwd !== undefined && { cwd }),
-    });
+  function scene(audience: string | null = issuer.audience, cwd?: string) {
+    const env = { TILLGATE_AUTH_URL: AUTH_URL, ...(audience !== null && { TILLGATE_AUDIENCE: audience }) };
+    return cliScene({ env, respond: (sent) => authorizationServer(sent), ...(cwd !== undefined && { cwd }) });
   }
 
   it('has a text for every case', () => {
@@ -51,12 +40,12 @@ describe('the command', () => {
   });
 
   it.each(Object.entries(cases))('explain, given %s', async (name, [given, audience]) => {
-    expect(textOf(await scene({ audience }).run('explain', given))).toBe(texts[name]);
+    expect(textOf(await scene(audience).run('explain', given))).toBe(texts[name]);
   });
 
   it('reads an .env in UTF-16', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'tillgate-messages-'));
     writeFileSync(join(cwd, '.env'), Buffer.from('\ufeffTILLGATE_PORT=x\n', 'utf16le'));
-    expect(textOf(await scene({ cwd }).run('check'))).toBe(texts['an .env in UTF-16']);
+    expect(textOf(await scene(undefined, cwd).run('check'))).toBe(texts['an .env in UTF-16']);
   });
 });

@@ -26,13 +26,8 @@ describe('the log for people', () => {
 
   it('escapes what could move the cursor or reorder the line', () => {
     const attack = '\u001b[2J\u202e\r';
-    const text = pretty({
-      msg: attack,
-      [attack]: attack,
-      detail: attack,
-      error: `a\n${attack}`,
-      nested: { deep: attack },
-    });
+    const fields = { [attack]: attack, detail: attack, nested: { deep: attack } };
+    const text = pretty({ msg: attack, error: `a\n${attack}`, ...fields });
     expect(text).not.toMatch(/[^\n\P{Cc}]|\u202e/u);
     expect(text).toContain('\\u001b[2J');
   });
@@ -50,10 +45,8 @@ it('writes the lines that the scaffold writes with pino, from the same level on'
     logger.info({ a: 1 }, 'information');
     logger.warn({ a: 'ü' }, 'a warning');
     logger.error({ a: undefined }, 'an error');
-    return text
-      .replace(/"time":"[^"]+"/g, '"time":"TIME"')
-      .trim()
-      .split('\n');
+    const lines = text.replace(/"time":"[^"]+"/g, '"time":"TIME"').trim();
+    return lines.split('\n');
   };
   const settings = { logLevel: 'warn', production: false };
   const ours = linesOf((stderr) => openLog({ stderr, env: {} }, { log: 'json' }, settings));
@@ -66,10 +59,8 @@ describe('the log of a server', () => {
   function written(stderr: object, env: Record<string, string>, log?: string, settings = development): string {
     let text = '';
     const sink = { ...stderr, write: (chunk: string) => (text += chunk) };
-    openLog({ stderr: sink, env }, log === undefined ? {} : { log }, settings).info(
-      { status: 200, method: 'GET' },
-      'request',
-    );
+    const logger = openLog({ stderr: sink, env }, log === undefined ? {} : { log }, settings);
+    logger.info({ status: 200, method: 'GET' }, 'request');
     return text;
   }
   const terminal = { isTTY: true, columns: 80 };
@@ -126,11 +117,8 @@ it('the report of dev fits into 80 columns, except the line to paste', () => {
 it('the report of dev suggests requests to routes that the app has, and none where it has none', () => {
   const requests = (text: string) => text.match(/(curl -i|call (GET|POST)) \S+/g) ?? [];
   const named = banner(report, 'npx tillgate', { allowed: '/v1/tills', denied: '/v1/keys', scope: 'a' }, LOCATION);
-  expect(requests(named)).toEqual([
-    'curl -i http://127.0.0.1:3000/v1/tills',
-    'call GET /v1/tills',
-    'call POST /v1/keys',
-  ]);
+  const calls = ['call GET /v1/tills', 'call POST /v1/keys'];
+  expect(requests(named)).toEqual(['curl -i http://127.0.0.1:3000/v1/tills', ...calls]);
   expect(requests(banner(report, 'npx tillgate', NONE, LOCATION))).toEqual([]);
 });
 

@@ -5,23 +5,18 @@ import { paint, print } from '../../src/cli/command';
 import type { CliIo } from '../../src/cli/command';
 import { COMMANDS } from '../../src/cli/command-table';
 import { environmentOf, programName } from '../../src/cli/run';
-import { cliScene, json } from './harness';
-import type { CliScene, SentRequest } from './harness';
+import { cliScene, failure, json, success } from './harness';
+import type { SentRequest } from './harness';
 
 const scene = cliScene();
 
 describe('the command line', () => {
-  it('lists its commands', async () => {
+  it('lists its commands in groups, and has an example for each', async () => {
     const { exitCode, stdout, stderr } = await scene.run('--help');
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect([exitCode, stderr]).toEqual([0, '']);
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
-    expect(commands).toEqual(
-      expect.arrayContaining(['dev', 'token', 'call', 'explain', 'clients', 'revoke', 'check', 'init']),
-    );
-  });
-
-  it('groups its commands, and has an example for each', async () => {
-    const { stdout } = await scene.run('--help');
+    const known = ['dev', 'token', 'call', 'explain', 'clients', 'revoke', 'check', 'init'];
+    expect(commands).toEqual(expect.arrayContaining(known));
     expect(stdout.match(/^\S.*:$/gm)).toEqual([
       'Options:',
       ...['Servers:', 'Tokens and requests:', 'Clients and generations:', 'Checks and projects:', 'Commands:'],
@@ -51,29 +46,26 @@ describe('the command line', () => {
   });
 
   it('prints its version', async () => {
-    expect(await scene.run('--version')).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await scene.run('--version')).toEqual(success('0.1.0\n'));
   });
 
   it.each<[string[], string]>([
-    [['tokn'], "tillgate: unknown command 'tokn'\n(Did you mean token?)\n"],
-    [['clients', 'lst'], "tillgate: unknown command 'lst'\n(Did you mean list?)\n"],
-    [['token', 'till', '--scop', 'a'], "tillgate: unknown option '--scop'\n(Did you mean --scope?)\n"],
-    [['token'], "tillgate: missing required argument 'client'\n"],
-    [['token', 'till', 'extra'], "tillgate: too many arguments for 'token'. Expected 1 argument but got 2.\n"],
-    [
-      ['clients', 'add', 'till'],
-      'tillgate: give --scope "orders:read orders:write": the scopes that the client may ask for\n',
-    ],
-    [['call', 'G-T', '/v1/orders'], 'tillgate: expected a method such as GET, got "G-T"\n'],
-    [['call', 'GET', 'v1/orders'], 'tillgate: expected a path such as /v1/orders, got "v1/orders"\n'],
+    [['tokn'], "unknown command 'tokn'\n(Did you mean token?)"],
+    [['clients', 'lst'], "unknown command 'lst'\n(Did you mean list?)"],
+    [['token', 'till', '--scop', 'a'], "unknown option '--scop'\n(Did you mean --scope?)"],
+    [['token'], "missing required argument 'client'"],
+    [['token', 'till', 'extra'], "too many arguments for 'token'. Expected 1 argument but got 2."],
+    [['clients', 'add', 'till'], 'give --scope "orders:read orders:write": the scopes that the client may ask for'],
+    [['call', 'G-T', '/v1/orders'], 'expected a method such as GET, got "G-T"'],
+    [['call', 'GET', 'v1/orders'], 'expected a path such as /v1/orders, got "v1/orders"'],
     [
       ['call', 'POST', '/v1/orders', '--data', '{name}'],
-      'tillgate: expected JSON in --data, for example --data \'{"name":"Espresso"}\'\n',
+      'expected JSON in --data, for example --data \'{"name":"Espresso"}\'',
     ],
-    [['call', 'GET', '/', '--as', 'a', '--token', 'b'], 'tillgate: give --as or --token, not both\n'],
-    [['token', 'a', '--secret', 'b', '--secret-file', 'c'], 'tillgate: give --secret or --secret-file, not both\n'],
+    [['call', 'GET', '/', '--as', 'a', '--token', 'b'], 'give --as or --token, not both'],
+    [['token', 'a', '--secret', 'b', '--secret-file', 'c'], 'give --secret or --secret-file, not both'],
   ])('%j is wrong usage', async (argv, message) => {
-    expect(await scene.run(...argv)).toEqual({ exitCode: 2, stdout: '', stderr: message });
+    expect(await scene.run(...argv)).toEqual(failure(2, message));
   });
 
   it.each([['dev'], ['token', 'till'], ['call', 'GET', '/'], ['clients', 'list'], ['explain', 'x']])(
@@ -116,23 +108,18 @@ describe('the command line', () => {
   it('with --json, problems of the configuration are a list', async () => {
     const wrong = cliScene({ env: { TILLGATE_PORT: 'x' } });
     const { stderr } = await wrong.run('clients', 'list', '--json');
-    expect(JSON.parse(stderr)).toMatchObject({
-      exit_code: 78,
-      problems: [expect.stringContaining('TILLGATE_PORT: got')],
-    });
+    const problems = [expect.stringContaining('TILLGATE_PORT: got')];
+    expect(JSON.parse(stderr)).toMatchObject({ exit_code: 78, problems });
   });
 
   it.each([
-    [
-      'by npm run in a clone',
-      { npm_package_name: 'tillgate-repository', npm_lifecycle_event: 'dev' },
-      'npm run -s tillgate --',
-    ],
-    ['by npx in a clone', { npm_package_name: 'tillgate-repository', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
-    ['by npm run in a project of the user', { npm_package_name: 'shop', npm_lifecycle_event: 'dev' }, 'npx tillgate'],
-    ['by npx in a project of the user', { npm_package_name: 'shop', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
-    ['by itself', {}, 'npx tillgate'],
-  ])('names itself in hints by the command that works when it was started %s', (_how, env, name) => {
+    ['by npm run in a clone', 'tillgate-repository', 'dev', 'npm run -s tillgate --'],
+    ['by npx in a clone', 'tillgate-repository', 'npx', 'npx tillgate'],
+    ['by npm run in a project of the user', 'shop', 'dev', 'npx tillgate'],
+    ['by npx in a project of the user', 'shop', 'npx', 'npx tillgate'],
+    ['by itself', undefined, undefined, 'npx tillgate'],
+  ])('names itself in hints by the command that works when it was started %s', (_how, project, event, name) => {
+    const env = project === undefined ? {} : { npm_package_name: project, npm_lifecycle_event: event };
     expect(programName(env)).toBe(name);
   });
 });
@@ -144,18 +131,12 @@ describe('the variables of a command', () => {
 
   it('are its options, then the environment, then .env', () => {
     const env = { TILLGATE_PORT: '3', TILLGATE_AUTH_PORT: '3' };
-    expect(environmentOf({ cwd, env }, { port: '4' })).toEqual({
-      TILLGATE_PORT: '4',
-      TILLGATE_AUTH_PORT: '3',
-      TILLGATE_HOST: 'h',
-    });
+    const expected = { TILLGATE_PORT: '4', TILLGATE_AUTH_PORT: '3', TILLGATE_HOST: 'h' };
+    expect(environmentOf({ cwd, env }, { port: '4' })).toEqual(expected);
   });
 
   it.each([
-    [
-      'UTF-16 with the low byte first, as PowerShell writes it',
-      (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le'),
-    ],
+    ['UTF-16 with the low byte first, as PowerShell has it', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')],
     ['UTF-16 with the high byte first', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()],
     ['UTF-8 with a byte order mark', (text: string) => Buffer.from(`\ufeff${text}`)],
   ])('are read from an .env in %s', (_encoding, encode) => {
@@ -171,7 +152,7 @@ describe('the variables of a command', () => {
   });
 });
 
-describe('text of others', () => {
+describe('untrusted text on the terminal', () => {
   /** Clears the screen, moves the cursor, reverses the text direction, breaks the line. */
   const HOSTILE = 'till\u001b[2J\u009b1A\u202e\nroot';
   const SHOWN = 'till\\u001b[2J\\u009b1A\\u202e\\u000aroot';
@@ -186,27 +167,23 @@ describe('text of others', () => {
     return json(201, { ...CLIENT, client_secret: 's' });
   }
 
-  const scene = (): CliScene => {
-    return cliScene({ respond: servers });
-  };
-  describe('untrusted text on the terminal', () => {
-    it.each([
-      ['client ids and Descriptions', ['clients', 'list'], SHOWN],
-      ['the id of a new client', ['clients', 'add', 'till', '--scope', 'a'], `registered ${SHOWN}`],
-      ['a response body of text', ['call', 'GET', '/v1/text'], 'till\\u001b[2J\\u009b1A\\u202e\nroot'],
-      ['a response body of JSON', ['call', 'GET', '/v1/json'], '"name": "till\\u001b[2J\\u009b1A\\u202e\\nroot"'],
-      ['an error of a server', ['clients', 'describe', 'refused', 'x'], 'till\\u001b[2J\\u009b1A\\u202e'],
-    ])('is escaped: %s', async (_what, argv, shown) => {
-      const { stdout, stderr } = await scene().run(...argv);
-      expect(stdout + stderr).toContain(shown);
-      // eslint-disable-next-line no-control-regex
-      expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
-    });
+  const scene = () => cliScene({ respond: servers });
+  it.each([
+    ['client ids and Descriptions', ['clients', 'list'], SHOWN],
+    ['the id of a new client', ['clients', 'add', 'till', '--scope', 'a'], `registered ${SHOWN}`],
+    ['a response body of text', ['call', 'GET', '/v1/text'], 'till\\u001b[2J\\u009b1A\\u202e\nroot'],
+    ['a response body of JSON', ['call', 'GET', '/v1/json'], '"name": "till\\u001b[2J\\u009b1A\\u202e\\nroot"'],
+    ['an error of a server', ['clients', 'describe', 'refused', 'x'], 'till\\u001b[2J\\u009b1A\\u202e'],
+  ])('is escaped: %s', async (_what, argv, shown) => {
+    const { stdout, stderr } = await scene().run(...argv);
+    expect(stdout + stderr).toContain(shown);
+    // eslint-disable-next-line no-control-regex
+    expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
+  });
 
-    it('keeps its meaning in JSON', async () => {
-      const { stdout } = await scene().run('clients', 'list', '--json');
-      expect(stdout).not.toContain('\u202e');
-      expect(JSON.parse(stdout)).toEqual([CLIENT]);
-    });
+  it('keeps its meaning in JSON', async () => {
+    const { stdout } = await scene().run('clients', 'list', '--json');
+    expect(stdout).not.toContain('\u202e');
+    expect(JSON.parse(stdout)).toEqual([CLIENT]);
   });
 });

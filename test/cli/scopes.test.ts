@@ -1,25 +1,14 @@
-import { createTestIssuer } from '../../src/testing';
-import { cliScene, json } from './harness';
-import type { SentRequest } from './harness';
-
-const AUTH_URL = 'https://login.test';
-const testIssuer = createTestIssuer({ issuer: AUTH_URL });
-const keys = 'keys' in testIssuer.options ? testIssuer.options.keys : undefined;
+import { AUTH_URL, authorizationServer, cliScene, issuer } from './harness';
 
 describe('scopes', () => {
   const ROLES = { realm_access: { roles: ['till', 'Store Manager'] } };
 
-  function authorizationServer({ url }: SentRequest): Response {
-    if (url.includes('/.well-known/')) return json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` });
-    return url === `${AUTH_URL}/jwks` ? json(200, keys) : json(404, {});
-  }
-
   /** Runs a command with a token of these claims; returns its lines. */
   async function lines(env: Record<string, string>, claims: object, ...argv: string[]): Promise<readonly string[]> {
     const scene = cliScene({
-      respond: authorizationServer,
-      env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: testIssuer.audience, ...env },
-      stdin: testIssuer.token({ scope: '', generation: Date.now(), claims: { ...claims } }),
+      respond: (sent) => authorizationServer(sent),
+      env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: issuer.audience, ...env },
+      stdin: issuer.token({ scope: '', generation: Date.now(), claims: { ...claims } }),
     });
     const { stdout } = await scene.run(...argv);
     return stdout.split('\n');

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { cliScene, json } from './harness';
+import { listen } from '../support/listen';
+import { cliScene, failure, json, success } from './harness';
 import type { CliScene, SentRequest } from './harness';
 
 function servers({ url, headers, body }: SentRequest): Response | undefined {
@@ -20,15 +19,15 @@ function scene(env: Record<string, string> = {}): CliScene {
   return cliScene({ respond: servers, env });
 }
 
+const noResponse = (why: string) =>
+  `no response from http://127.0.0.1:3000 (${why}); is it running? tillgate dev starts both servers; ` +
+  'dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address';
+
 describe('call', () => {
   it('requests a token, calls, and prints status, main headers and body', async () => {
     const { run, sent } = scene();
     const outcome = await run('call', 'get', '/v1/orders', '--as', 'till', '--secret', 's', '--scope', 'orders:read');
-    expect(outcome).toEqual({
-      exitCode: 0,
-      stderr: '',
-      stdout: '200\ncontent-type: application/json\nx-request-id: id-1\n\n{\n  "data": []\n}\n',
-    });
+    expect(outcome).toEqual(success('200\ncontent-type: application/json\nx-request-id: id-1\n\n{\n  "data": []\n}\n'));
     expect(sent.map(({ method, url }) => `${method} ${url}`)).toEqual([
       'POST http://127.0.0.1:4000/connect/token',
       'GET http://127.0.0.1:3000/v1/orders',
@@ -38,7 +37,7 @@ describe('call', () => {
   it('sends a body as JSON', async () => {
     const { run, sent } = scene({ TILLGATE_BASE_URL: 'https://api.example.com/shop/' });
     const outcome = await run('call', 'POST', '/v1/orders', '--token', 'aaa.bbb.ccc', '--data', '{}');
-    expect(outcome).toEqual({ exitCode: 0, stderr: '', stdout: '204\nx-request-id: id-1\n' });
+    expect(outcome).toEqual(success('204\nx-request-id: id-1\n'));
     expect(sent[0]).toMatchObject({ url: 'https://api.example.com/shop/v1/orders', body: '{}' });
     expect(sent[0]?.headers.get('content-type')).toBe('application/json');
   });
@@ -57,12 +56,9 @@ describe('call', () => {
     'refuses the header %j',
     async (header) => {
       const { run, sent } = scene();
-      const { exitCode, stderr } = await run('call', 'GET', '/v1/orders', '-H', header);
-      expect([exitCode, stderr, sent]).toEqual([
-        2,
-        'tillgate: --header: expected "Name: value", with printable ASCII\n',
-        [],
-      ]);
+      const problem = '--header: expected "Name: value", with printable ASCII';
+      expect(await run('call', 'GET', '/v1/orders', '-H', header)).toEqual(failure(2, problem));
+      expect(sent).toEqual([]);
     },
   );
 
@@ -73,10 +69,8 @@ describe('call', () => {
       await run('call', 'POST', '/v1/orders', '--data', data);
     expect(sent.map(({ body }) => body)).toEqual(['{"from":"file"}', '{"from":"stdin"}']);
     const { exitCode, stderr } = await run('call', 'POST', '/v1/orders', '--data', '@missing.json');
-    expect([exitCode, stderr]).toEqual([
-      2,
-      expect.stringMatching(/^tillgate: --data: cannot read missing\.json: ENOENT/),
-    ]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^tillgate: --data: cannot read missing\.json: ENOENT/);
   });
 
   it('calls without a token when there is no --as, and exits with 1 when it is refused', async () => {
@@ -97,11 +91,9 @@ describe('a token that no header can carry', () => {
     'is refused before anything is sent, and not printed: %j',
     async (token) => {
       const { run, sent } = scene();
-      expect(await run('call', 'GET', '/v1/orders', '--token', token)).toEqual({
-        exitCode: 2,
-        stdout: '',
-        stderr: 'tillgate: --token: expected printable ASCII without line breaks\n',
-      });
+      expect(await run('call', 'GET', '/v1/orders', '--token', token)).toEqual(
+        failure(2, '--token: expected printable ASCII without line breaks'),
+      );
       expect(sent).toEqual([]);
     },
   );
@@ -109,12 +101,7 @@ describe('a token that no header can carry', () => {
   it('from the token server is not printed either', async () => {
     const made = cliScene({ respond: () => json(200, { access_token: 'aaa.bbb\n.ccc', scope: 'a' }) });
     const argv = ['call', 'GET', '/v1/orders', '--as', 'till', '--secret', 's', '--scope', 'a'];
-    expect(await made.run(...argv)).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr:
-        'tillgate: no response from http://127.0.0.1:3000 (not sent); is it running? tillgate dev starts both servers; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address\n',
-    });
+    expect(await made.run(...argv)).toEqual(failure(1, noResponse('not sent')));
   });
 });
 
@@ -136,11 +123,9 @@ describe('a response', () => {
   it('that does not end is given up after 16 MiB', async () => {
     const { body, sent } = endless();
     const made = cliScene({ respond: () => new Response(body) });
-    expect(await made.run('call', 'GET', '/v1/orders')).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr: 'tillgate: the response from http://127.0.0.1:3000 is larger than 16 MiB\n',
-    });
+    expect(await made.run('call', 'GET', '/v1/orders')).toEqual(
+      failure(1, 'the response from http://127.0.0.1:3000 is larger than 16 MiB'),
+    );
     expect(sent()).toBeLessThanOrEqual(18 * MIB);
   });
 
@@ -152,35 +137,26 @@ describe('a response', () => {
 
   it('that does not come says so, with the time that was waited', async () => {
     const made = cliScene({ fetch: () => Promise.reject(new DOMException('aborted', 'TimeoutError')) });
-    expect((await made.run('call', 'GET', '/v1/orders')).stderr).toBe(
-      'tillgate: no response from http://127.0.0.1:3000 (none within 15 s); is it running? tillgate dev starts both servers; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address\n',
-    );
+    expect(await made.run('call', 'GET', '/v1/orders')).toEqual(failure(1, noResponse('none within 15 s')));
   });
 });
 
 it('a redirect is shown, and not followed: neither a token nor a secret goes to another server', async () => {
   const reached: string[] = [];
-  const server = createServer((req, res) => {
+  const server = await listen((req, res) => {
     reached.push(`${req.method} ${req.url}`);
     const metadata = { issuer: url, token_endpoint: `${url}/oauth/token` };
     if (req.url?.startsWith('/.well-known/')) return void res.end(JSON.stringify(metadata));
     res.writeHead(307, { location: '/elsewhere' }).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = server;
   const made = cliScene({ fetch, env: { TILLGATE_AUTH_URL: url, TILLGATE_BASE_URL: url } });
 
-  expect(await made.run('call', 'GET', '/v1/orders', '--token', 'aaa.bbb.ccc')).toEqual({
-    exitCode: 0,
-    stdout: '307 Temporary Redirect\nlocation: /elsewhere\n',
-    stderr: '',
-  });
-  const { exitCode, stderr } = await made.run('token', 'till', '--secret', 's', '--scope', 'a');
-  expect([exitCode, stderr]).toEqual([
-    1,
-    `tillgate: no token for till: POST ${url}/oauth/token: 307 Temporary Redirect\n`,
-  ]);
+  expect(await made.run('call', 'GET', '/v1/orders', '--token', 'aaa.bbb.ccc')).toEqual(
+    success('307 Temporary Redirect\nlocation: /elsewhere\n'),
+  );
+  const outcome = await made.run('token', 'till', '--secret', 's', '--scope', 'a');
+  expect(outcome).toEqual(failure(1, `no token for till: POST ${url}/oauth/token: 307 Temporary Redirect`));
   expect(reached).toEqual(['GET /v1/orders', 'GET /.well-known/openid-configuration', 'POST /oauth/token']);
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await server.close();
 });

@@ -38,87 +38,56 @@ const keepGeneration = (before: ClientRow, after: ClientRow): ClientRow => {
   return { ...after, generation: before.generation };
 };
 
+type Patch = Parameters<typeof actual.patched>[1];
+
+/** A patch whose outcome is another one. */
+function patching(
+  edit: (row: ClientRow, after: ClientRow, patch: Patch, nowMs: number) => ClientRow,
+): Partial<typeof actual> {
+  return { patched: (row, patch, nowMs) => edit(row, actual.patched(row, patch, nowMs), patch, nowMs) };
+}
+
+const rotating = (changes: Partial<Parameters<typeof actual.rotated>[2]>): Partial<typeof actual> => ({
+  rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, ...changes }, nowMs),
+});
+
 const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a change of the Description that discards nothing',
-    {
-      patched(row, patch, nowMs) {
-        const after = actual.patched(row, patch, nowMs);
-        return after.description === row.description ? after : keepGeneration(row, after);
-      },
-    },
+    patching((row, after) => (after.description === row.description ? after : keepGeneration(row, after))),
   ],
   [
     'a Description that is compared without its white space',
-    {
-      patched(row, patch, nowMs) {
-        const after = actual.patched(row, patch, nowMs);
-        return after.description.trim() === row.description.trim() && after.scopes === row.scopes
-          ? keepGeneration(row, after)
-          : after;
-      },
-    },
+    patching((row, after) => {
+      const isSame = after.description.trim() === row.description.trim() && after.scopes === row.scopes;
+      return isSame ? keepGeneration(row, after) : after;
+    }),
   ],
   [
     'the same Description taken for a change',
-    {
-      patched(row, patch, nowMs) {
-        const after = actual.patched(row, patch, nowMs);
-        return after === row && patch.description !== undefined ? actual.withNewGeneration(row, nowMs) : after;
-      },
-    },
+    patching((row, after, patch, nowMs) =>
+      after === row && patch.description !== undefined ? actual.withNewGeneration(row, nowMs) : after,
+    ),
   ],
   [
     'a scope that is taken away, and tokens that keep it',
-    {
-      patched(row, patch, nowMs) {
-        const after = actual.patched(row, patch, nowMs);
-        return patch.scopes ? keepGeneration(row, after) : after;
-      },
-    },
+    patching((row, after, patch) => (patch.scopes ? keepGeneration(row, after) : after)),
   ],
   [
     'a further scope that discards tokens',
-    {
-      patched(row, patch, nowMs) {
-        const after = actual.patched(row, patch, nowMs);
-        return patch.scopes && after !== row && after.generation === row.generation
-          ? actual.withNewGeneration(after, nowMs)
-          : after;
-      },
-    },
+    patching((row, after, patch, nowMs) => {
+      const isFurther = patch.scopes && after !== row && after.generation === row.generation;
+      return isFurther ? actual.withNewGeneration(after, nowMs) : after;
+    }),
   ],
   [
     'a client that is disabled, and tokens that live on',
-    {
-      patched(row, patch, nowMs) {
-        const after = actual.patched(row, patch, nowMs);
-        return patch.disabled ? keepGeneration(row, after) : after;
-      },
-    },
+    patching((row, after, patch) => (patch.disabled ? keepGeneration(row, after) : after)),
   ],
-  [
-    'a rotation that discards tokens although it was asked not to',
-    { rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: false }, nowMs) },
-  ],
-  [
-    'a rotation that keeps tokens unasked',
-    { rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: true }, nowMs) },
-  ],
-  [
-    'a rotation that leaves the secrets before',
-    {
-      rotated: (row, secret, options, nowMs) =>
-        actual.rotated(row, secret, { ...options, revokePrevious: false }, nowMs),
-    },
-  ],
-  [
-    'a rotation that ends the previous secret immediately',
-    {
-      rotated: (row, secret, options, nowMs) =>
-        actual.rotated(row, secret, { ...options, revokePrevious: true }, nowMs),
-    },
-  ],
+  ['a rotation that discards tokens although it was asked not to', rotating({ keepTokens: false })],
+  ['a rotation that keeps tokens unasked', rotating({ keepTokens: true })],
+  ['a rotation that leaves the secrets before', rotating({ revokePrevious: false })],
+  ['a rotation that ends the previous secret immediately', rotating({ revokePrevious: true })],
   [
     'a generation that is the time, used twice in the same millisecond',
     { withNewGeneration: (row, nowMs) => ({ ...actual.withNewGeneration(row, nowMs), generation: nowMs }) },

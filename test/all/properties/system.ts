@@ -10,7 +10,7 @@ import type { AuthServer } from '../../../src/cli/auth-server';
 import type { GenerationSource } from '../../../src/gate/generation';
 import { httpGenerations, memoryGenerations } from '../../../src/gate/generation';
 import type { Jwks } from '../../../src/gate/token/keys/key-set';
-import { putKeyInto } from '../../support/data-dir-with-key';
+import { putKeyInto } from '../../cli/data-dir';
 import { fakeTime, settle } from '../../support/fake-time';
 import { publishTo } from '../chaos/publish-to';
 import type { FakeTime } from '../../support/fake-time';
@@ -61,7 +61,7 @@ export interface System {
 export async function startSystem(faults: Faults = {}): Promise<System> {
   const time = fakeTime();
   const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-property-'));
-  await putKeyInto(dataDir);
+  putKeyInto(dataDir);
   let aheadMs = 0;
   // Timers may fall due within a millisecond; clocks show whole ones.
   const clock = (): number => Math.floor(time.clock());
@@ -95,11 +95,8 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
       schedule: time.schedule,
     });
     const { schedule } = time;
-    publishing = await publishTo(source, auth.generations, {
-      clock: () => clock() + aheadMs,
-      schedule,
-      logger: SILENT,
-    });
+    const options = { clock: () => clock() + aheadMs, schedule, logger: SILENT };
+    publishing = await publishTo(source, auth.generations, options);
     return auth;
   }
 

@@ -131,6 +131,7 @@ describe('bad input', () => {
   describe('a URL that does not exist', () => {
     it.each([
       ['bad percent encoding', 'get', '/clients/%zz', 400, 'invalid_request'],
+      ['an unknown client', 'get', '/clients/nobody', 404, 'not_found'],
       ['an unknown client, PATCH', 'patch', '/clients/nobody', 404, 'not_found'],
       ['an unknown client, secrets', 'post', '/clients/nobody/secrets', 404, 'not_found'],
       ['an unknown client, revoke', 'post', '/clients/nobody/revoke', 404, 'not_found'],

@@ -7,12 +7,12 @@ import request from 'supertest';
 import type { Test } from 'supertest';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import type { AuthServer, AuthServerOptions, ClientWithSecret } from '../../../src/cli/auth-server';
-import { putKeyInto } from '../../support/data-dir-with-key';
 import { fakeTime } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
 import { listen } from '../../support/listen';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
+import { putKeyInto } from '../data-dir';
 
 export const ISSUER = 'http://login.test';
 export const AUDIENCE = 'http://api.test';
@@ -55,7 +55,7 @@ export function newDirectory(): string {
 /** Starts a token server without a rate limit, and with time that stands still. */
 export async function startServer(options: Partial<AuthServerOptions> = {}, time = fakeTime()): Promise<TestServer> {
   const { dataDir = newDirectory() } = options;
-  if (options.dataDir === undefined) await putKeyInto(dataDir);
+  if (options.dataDir === undefined) putKeyInto(dataDir);
   const log = recordingLogger();
   const auth = await createAuthServer({
     issuer: ISSUER,

@@ -67,10 +67,8 @@ describe('what the console promises', () => {
       await dev.call('get', '/console').set(link).expect(200);
       for (const path of API) await dev.call('get', path).set(link).expect(403);
       await dev.call('get', '/console').set(link).set('Host', 'evil.example').expect(403);
-      await dev
-        .call('get', '/console')
-        .set({ ...link, 'Sec-Fetch-Dest': 'iframe' })
-        .expect(403);
+      const frame = { ...link, 'Sec-Fetch-Dest': 'iframe' };
+      await dev.call('get', '/console').set(frame).expect(403);
     });
   });
 
@@ -107,10 +105,8 @@ describe('what the console promises', () => {
     const markup = '<img src=x onerror=alert(1)>';
     await dev.register('till-2', 'orders:read', markup);
     const { headers, body } = await dev.call('get', '/console/api/state');
-    expect(headers).toMatchObject({
-      'content-type': 'application/json; charset=utf-8',
-      'x-content-type-options': 'nosniff',
-    });
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(headers['x-content-type-options']).toBe('nosniff');
     expect(body.clients.at(-1).description).toBe(markup);
   });
 
@@ -159,11 +155,8 @@ describe('what the console promises', () => {
     const server = console.serve((_req, res) => void res.end('{}'));
     for (let count = 0; count < 5; count++) await request(server).get(`/clients/till-${count}`).expect(200);
     const { body } = await request(server).get('/console/api/requests').expect(200);
-    expect(body.requests.map(({ path }: { path: string }) => path)).toEqual([
-      '/clients/till-4',
-      '/clients/till-3',
-      '/clients/till-2',
-    ]);
+    const paths = body.requests.map(({ path }: { path: string }) => path);
+    expect(paths).toEqual(['/clients/till-4', '/clients/till-3', '/clients/till-2']);
     await request(server).get('/console/api/requests/1').expect(404);
     await request(server).delete('/console/api/requests').expect(204);
     expect((await request(server).get('/console/api/requests')).body).toEqual({ requests: [] });

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import request from 'supertest';
 import { createConsole } from '../../../src/cli/console/console';
 
@@ -28,13 +26,9 @@ async function timelineAfter(atStart: readonly (typeof till)[], ...states: (type
   });
   // Without a request: the demo clients of a fresh start.
   clients = atStart;
-  const server = createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  while (states.length > 0) await request(url).patch('/clients/till').send({});
-  const { body } = await request(url).get('/console/api/state');
+  while (states.length > 0) await request(handler).patch('/clients/till').send({});
+  const { body } = await request(handler).get('/console/api/state');
   await page.close();
-  await new Promise((resolve) => server.close(resolve));
   return body.clients[0].timeline;
 }
 
