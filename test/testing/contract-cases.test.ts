@@ -11,13 +11,20 @@ import type { SampleParts } from './sample-app';
 
 const BUGS: Readonly<Record<string, Plant>> = { ...GUARD_BUGS, ...TOKEN_BUGS, ...RESPONSE_BUGS };
 
+const LIST = 'GET /api/orders refuses';
+const NO_SCOPES = `${LIST} a token without scopes`;
+const WHO = 'GET /api/whoami refuses';
+const WHO_DOCUMENTED = 'GET /api/whoami responds as documented';
+const WHO_ACCEPTS = 'GET /api/whoami accepts a token without scopes';
+const GET = 'GET /api/orders/{id} refuses a token without scopes';
+const LATE = 'The app calls no handler after it has refused a request';
+const TAKEN = 'status: expected 401, got 200';
+const ALLOWED = 'status: expected 403, got 200';
+
 /** The first case that fails, and the first line of its message. */
 const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> = {
-  'a guard is missing': ['GET /api/orders refuses a token without scopes', 'status: expected 403, got 200'],
-  'a guard asks for the wrong scope': [
-    'GET /api/orders/{id} refuses a token without scopes',
-    'scope of the challenge: expected orders:read, got orders:write',
-  ],
+  'a guard is missing': [NO_SCOPES, ALLOWED],
+  'a guard asks for the wrong scope': [GET, 'scope of the challenge: expected orders:read, got orders:write'],
   'a guard takes one scope where all are needed': [
     'POST /api/orders refuses a token with items:read, without orders:write',
     'status: expected 403, got 201',
@@ -26,137 +33,80 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'DELETE /api/orders/{id} accepts a token with only orders:remove',
     'status: expected the response of the handler, got 403 insufficient_scope, refused by the gate',
   ],
-  'a guard runs after the handler': [
-    'GET /api/orders/{id} refuses a token without scopes',
-    'status: expected 403, got 200',
-  ],
+  'a guard runs after the handler': [GET, ALLOWED],
   'a guard runs after a handler that has only side effects': [
     'POST /api/orders refuses a token without scopes',
     'called before the guard: expected nothing, got saveOrder',
   ],
-  'a guard refuses and calls next()': [
-    'GET /api/orders/{id} refuses a token without scopes',
-    'handlers reached: expected none, got (a function without a name)',
-  ],
+  'a guard refuses and calls next()': [GET, 'handlers reached: expected none, got (a function without a name)'],
   'a guard refuses and calls next() later': [
-    'The app calls no handler after it has refused a request',
+    LATE,
     'handlers reached later: expected none, got sendOrderLate (GET /api/orders/{id} refuses a token without scopes) and 2 more',
   ],
   'a gate refuses and calls next() later': [
-    'The app calls no handler after it has refused a request',
+    LATE,
     'handlers reached later: expected none, got sendClientLate (GET /api/whoami refuses a request without a token) and 1 more',
   ],
-  'a guard compares parts of scopes': [
-    'GET /api/orders refuses a token with names similar to orders:read',
-    'status: expected 403, got 200',
-  ],
-  'a route runs before the gate': [
-    'GET /api/whoami refuses a request without a token',
-    'status: expected 401, got 200',
-  ],
-  'the algorithm is not pinned': [
-    'GET /api/orders refuses an unsigned token (alg none)',
-    'status: expected 401, got 200',
-  ],
-  'alg none is accepted': ['GET /api/orders refuses an unsigned token (alg none)', 'status: expected 401, got 200'],
-  'the signature is not verified': [
-    'GET /api/orders refuses a token signed with a foreign key',
-    'status: expected 401, got 200',
-  ],
-  'the issuer is not checked': ['GET /api/orders refuses a token of another issuer', 'status: expected 401, got 200'],
-  'the audience is not checked': [
-    'GET /api/orders refuses a token for another audience',
-    'status: expected 401, got 200',
-  ],
-  'expired tokens are accepted': ['GET /api/orders refuses an expired token', 'status: expected 401, got 200'],
-  'the generation is not checked': ['GET /api/orders refuses a superseded token', 'status: expected 401, got 200'],
+  'a guard compares parts of scopes': [`${LIST} a token with names similar to orders:read`, ALLOWED],
+  'a route runs before the gate': [`${WHO} a request without a token`, TAKEN],
+  'the algorithm is not pinned': [`${LIST} an unsigned token (alg none)`, TAKEN],
+  'alg none is accepted': [`${LIST} an unsigned token (alg none)`, TAKEN],
+  'the signature is not verified': [`${LIST} a token signed with a foreign key`, TAKEN],
+  'the issuer is not checked': [`${LIST} a token of another issuer`, TAKEN],
+  'the audience is not checked': [`${LIST} a token for another audience`, TAKEN],
+  'expired tokens are accepted': [`${LIST} an expired token`, TAKEN],
+  'the generation is not checked': [`${LIST} a superseded token`, TAKEN],
   'a token in the query is accepted': [
-    'GET /api/orders refuses a token in the header and in the query',
+    `${LIST} a token in the header and in the query`,
     'status: expected 400, got 200',
   ],
-  'two Authorization headers are accepted': [
-    'GET /api/orders refuses two Authorization headers',
-    'status: expected 400, got 200',
-  ],
-  'a malformed token gets a 500': ['GET /api/orders refuses a malformed token', 'status: expected 401, got 500'],
-  'an issuer in a list is accepted': [
-    'GET /api/orders refuses a token with a list of issuers',
-    'status: expected 401, got 200',
-  ],
-  'an issuer that is empty is accepted': [
-    'GET /api/orders refuses a token without an issuer',
-    'status: expected 401, got 200',
-  ],
-  'every audience of a list has to be right': [
-    'GET /api/orders refuses a token with an empty list of audiences',
-    'status: expected 401, got 200',
-  ],
-  'an audience is a member of an object': [
-    'GET /api/orders refuses a token with an object for its audience',
-    'status: expected 401, got 200',
-  ],
-  'expired tokens are accepted for two minutes': [
-    'GET /api/orders refuses a token that has just expired',
-    'status: expected 401, got 200',
-  ],
-  'one kind of bad token gets a 500': ['GET /api/orders refuses an expired token', 'status: expected 401, got 500'],
-  'a 401 has no challenge': [
-    'GET /api/orders refuses a request without a token',
-    'challenge: expected Bearer, got none',
-  ],
-  'a 403 has no challenge': ['GET /api/orders refuses a token without scopes', 'challenge: expected Bearer, got none'],
-  'a 401 is sent instead of a 403': ['GET /api/orders refuses a token without scopes', 'status: expected 403, got 401'],
-  'a 403 is sent instead of a 401': ['GET /api/orders refuses an expired token', 'status: expected 401, got 403'],
-  'a challenge names the wrong scope': [
-    'GET /api/orders refuses a token without scopes',
-    'scope of the challenge: expected orders:read, got admin:all',
-  ],
+  'two Authorization headers are accepted': [`${LIST} two Authorization headers`, 'status: expected 400, got 200'],
+  'a malformed token gets a 500': [`${LIST} a malformed token`, 'status: expected 401, got 500'],
+  'an issuer in a list is accepted': [`${LIST} a token with a list of issuers`, TAKEN],
+  'an issuer that is empty is accepted': [`${LIST} a token without an issuer`, TAKEN],
+  'every audience of a list has to be right': [`${LIST} a token with an empty list of audiences`, TAKEN],
+  'an audience is a member of an object': [`${LIST} a token with an object for its audience`, TAKEN],
+  'expired tokens are accepted for two minutes': [`${LIST} a token that has just expired`, TAKEN],
+  'one kind of bad token gets a 500': [`${LIST} an expired token`, 'status: expected 401, got 500'],
+  'a 401 has no challenge': [`${LIST} a request without a token`, 'challenge: expected Bearer, got none'],
+  'a 403 has no challenge': [NO_SCOPES, 'challenge: expected Bearer, got none'],
+  'a 401 is sent instead of a 403': [NO_SCOPES, 'status: expected 403, got 401'],
+  'a 403 is sent instead of a 401': [`${LIST} an expired token`, 'status: expected 401, got 403'],
+  'a challenge names the wrong scope': [NO_SCOPES, 'scope of the challenge: expected orders:read, got admin:all'],
   'a challenge lacks its error': [
-    'GET /api/orders refuses a malformed token',
+    `${LIST} a malformed token`,
     'error of the challenge: expected invalid_token, got none',
   ],
   'a challenge has an error where no token came': [
-    'GET /api/orders refuses a request without a token',
+    `${LIST} a request without a token`,
     'error of the challenge: expected none, got invalid_token',
   ],
-  'an error is not problem+json': [
-    'GET /api/orders refuses a token without scopes',
-    'content type: expected application/problem+json, got text/plain',
-  ],
+  'an error is not problem+json': [NO_SCOPES, 'content type: expected application/problem+json, got text/plain'],
   'one response hides its reason, the others do not': [
-    'GET /api/orders refuses an expired token',
+    `${LIST} an expired token`,
     'code: expected expired, got invalid_token',
   ],
-  'the status in a body differs': [
-    'GET /api/orders refuses a token without scopes',
-    'status in the body: expected 403, got 401',
-  ],
+  'the status in a body differs': [NO_SCOPES, 'status in the body: expected 403, got 401'],
   'a body breaks its schema': [
     'GET /api/orders/{id} responds as documented',
     'body of a 200: expected its schema, got /quantity must be integer',
   ],
-  'a status is not documented': [
-    'GET /api/whoami responds as documented',
-    'documented status: expected 200, 4XX, got 202',
-  ],
+  'a status is not documented': [WHO_DOCUMENTED, 'documented status: expected 200, 4XX, got 202'],
   'a content type is not documented': [
-    'GET /api/whoami responds as documented',
+    WHO_DOCUMENTED,
     'documented content type: expected application/json, got text/plain',
   ],
-  'a good request gets a 500': [
-    'GET /api/whoami accepts a token without scopes',
-    'status: expected below 500, got 500',
-  ],
-  'a body is invalid JSON': ['GET /api/whoami responds as documented', 'body: expected JSON, got invalid JSON'],
+  'a good request gets a 500': [WHO_ACCEPTS, 'status: expected below 500, got 500'],
+  'a body is invalid JSON': [WHO_DOCUMENTED, 'body: expected JSON, got invalid JSON'],
   'a good request exceeds the rate limit': [
-    'GET /api/whoami accepts a token without scopes',
+    WHO_ACCEPTS,
     'status: expected any other; raise the rate limit for tests, got 429',
   ],
   'a route is not documented': [
     'The app has no route that sample-openapi.yaml does not document',
     'routes: expected [], got ["GET /api/internal/orders: the app has it, sample-openapi.yaml does not; document the operation, or remove the route"]',
   ],
-  'an operation has no route': ['GET /api/orders/{id} refuses a token without scopes', 'status: expected 403, got 404'],
+  'an operation has no route': [GET, 'status: expected 403, got 404'],
 };
 
 /** Runs the cases in order until one fails. */

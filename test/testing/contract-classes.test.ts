@@ -1,8 +1,8 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import type { CaseClass, ContractCases } from '../../src/testing';
 import { isFullRun } from '../support/amount';
+import { listen } from '../support/listen';
+import { failuresOf } from './failures-of';
 import { KEY_MISTAKES, MISTAKES, STOCK_DOCUMENT as openapi, stockApp } from './contract-classes';
 
 const issuer = createTestIssuer();
@@ -15,11 +15,9 @@ async function red(cases: ContractCases): Promise<readonly (CaseClass | undefine
 }
 
 async function overHttp(app: ReturnType<typeof stockApp>, classes?: readonly CaseClass[], from = issuer) {
-  const server = createServer(app);
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listen(app);
   const found = await red(contractCases({ url, openapi, issuer: from, classes, propagationMs: 0 }));
-  await new Promise((resolve) => server.close(resolve).closeAllConnections());
+  await close();
   return found;
 }
 
@@ -46,15 +44,11 @@ describe('a class of cases', () => {
 
   it.each(KEY_MISTAKES)('token finds, over HTTP too, an app that %s', async (name, mistake) => {
     const expected = KEY_MISTAKES.findIndex(([one]) => one === name) < 3 ? BROUGHT : REMOVED;
-    const namesOf = async (cases: ContractCases): Promise<readonly string[]> => {
-      const found: string[] = [];
-      for (const { name: one, run } of cases) await run().catch(() => found.push(one));
-      return found;
-    };
     const own = createTestIssuer();
     const app = () => stockApp(own, mistake);
     const classes = ['token'] as const;
-    expect(await namesOf(contractCases({ app: app(), openapi, issuer: own, classes }))).toContain(expected);
+    const found = await failuresOf(contractCases({ app: app(), openapi, issuer: own, classes }));
+    expect(found.map((text) => text.split('\n')[0])).toContain(expected);
     expect(await overHttp(app(), classes, own)).toEqual(['token']);
   });
 

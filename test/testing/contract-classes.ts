@@ -95,10 +95,7 @@ const refusing =
     change(res);
     void guard(req, res, next);
   };
-/** Mistakes of gates that remember: their memory lasts as long as the app. */
-const known = new Set<unknown>();
-const idOf = (req: Request): unknown => decode(partsOf(req)[1])['jti'];
-const isKnown = (req: Request): boolean => idOf(req) !== undefined && known.has(idOf(req));
+/** What a gate remembers lasts as long as the app. */
 let lastScopes: readonly string[] = [];
 
 /** Whether a token is signed by a key that it brings itself. */
@@ -169,12 +166,8 @@ export const MISTAKES: Readonly<
     first: [
       'verifies with the key that the token brings',
       openTo((req) => {
-        const [head, payload, signature = ''] = partsOf(req);
-        const { jwk } = decode(head) as { jwk?: JsonWebKey };
-        if (!jwk) return false;
-        const key = createPublicKey({ key: jwk, format: 'jwk' });
-        const input = Buffer.from(`${head}.${payload}`);
-        return verify('sha256', input, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
+        const { jwk } = decode(partsOf(req)[0]) as { jwk?: JsonWebKey };
+        return isSignedBy(req, jwk && createPublicKey({ key: jwk, format: 'jwk' }));
       }),
     ],
     second: [
@@ -238,19 +231,7 @@ export const MISTAKES: Readonly<
     third: ['prepares a representation first', openTo((req) => req.headers['prefer'] === 'return=representation')],
   },
   state: {
-    first: [
-      'keeps tokens by their id',
-      {
-        gate: (_issuer, gate) => (req, res, next) => {
-          if (isKnown(req)) return next();
-          void gate(req, res, () => {
-            if (req.auth?.scopes.includes('stock.read')) known.add(idOf(req));
-            next();
-          });
-        },
-        guard: unless((req) => isKnown(req)),
-      },
-    ],
+    first: ['keeps tokens by their id', remembering((req) => decode(partsOf(req)[1])['jti'])],
     second: [
       'keeps the scopes of the last token in a variable of the module',
       {

@@ -1,11 +1,9 @@
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { authenticate, requireScope, sendProblem, AuthError } from '../../src/gate';
 import { layersOf } from '../../src/testing/audit/app-routes';
 import type { Layer } from '../../src/testing/audit/app-routes';
 import { contractCases, createTestIssuer, startTestIssuer } from '../../src/testing';
+import { listen } from '../support/listen';
 import { failuresOf } from './failures-of';
 import { GUARD_BUGS } from './contract-mutants';
 import { floorOf, gateOf, homemadeGate, homemadeGuard } from './homemade-gate';
@@ -31,10 +29,14 @@ describe('options', () => {
   describe('contractCases() over HTTP', () => {
     it('tests a server by its URL, with superseded tokens', async () => {
       const remote = await startTestIssuer();
-      const server = await listen(createServer(assemble(sampleParts(tillgate(remote as never)))));
-      const { port } = server.address() as AddressInfo;
-      const url = `http://127.0.0.1:${port}/api/`;
-      const cases = contractCases({ url, openapi, issuer: remote, depth: 'quick', ignore: ['/api/orders/*'] });
+      const server = await listen(assemble(sampleParts(tillgate(remote as never))));
+      const cases = contractCases({
+        url: `${server.url}/api/`,
+        openapi,
+        issuer: remote,
+        depth: 'quick',
+        ignore: ['/api/orders/*'],
+      });
 
       expect(await failuresOf(cases)).toEqual([]);
       expect(cases.report()).toMatchObject({ notTested: [] });
@@ -42,15 +44,14 @@ describe('options', () => {
       expect(cases.report().public).toEqual(['GET /api/health']);
       expect(cases.map(({ name }) => name).filter((name) => name.startsWith('The app'))).toEqual([]);
 
-      await new Promise((resolve) => server.close(resolve).closeAllConnections());
+      await server.close();
       await remote.close();
     });
 
     it('reports a server that does not listen', async () => {
-      const server = await listen(createServer());
-      const { port } = server.address() as AddressInfo;
-      await new Promise((resolve) => server.close(resolve));
-      const [first] = contractCases({ url: `http://127.0.0.1:${port}`, openapi, issuer });
+      const { url, close } = await listen(() => {});
+      await close();
+      const [first] = contractCases({ url, openapi, issuer });
       await expect(first?.run()).rejects.toThrow('ECONNREFUSED');
     });
   });
@@ -233,14 +234,9 @@ describe('options', () => {
     });
   });
 
-  describe('reasons in 401s', () => {
+  it('reasons in 401s may be named or hidden, as long as all 401s do the same', async () => {
     const opaque = assemble(sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard }));
-    const failing = (app: typeof opaque) => failuresOf(contractCases({ app, ...brief }));
-
-    it('may be named or hidden, as long as all 401s do the same', async () => {
-      expect(await failing(opaque)).toEqual([]);
-      expect(await failing(appWith())).toEqual([]);
-    });
+    for (const app of [opaque, appWith()]) expect(await failuresOf(contractCases({ app, ...brief }))).toEqual([]);
   });
 
   describe('report()', () => {
@@ -273,10 +269,6 @@ describe('options', () => {
       expect(named.report().notTested).toEqual([]);
     });
   });
-
-  function listen(server: Server): Promise<Server> {
-    return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
-  }
 
   /** Every handler of every route. */
   function handlersOf(layers: readonly Layer[] = []): readonly object[] {
@@ -350,23 +342,20 @@ describe('untrusted', () => {
 const app = assemble(sampleParts(tillgate(issuer)));
 
 describe('contractCases() with wrong options', () => {
+  const good = { app, openapi, issuer };
   it.each([
-    ['neither app nor url', { openapi, issuer }, 'give either app or url'],
-    ['both', { app, url: 'http://127.0.0.1', openapi, issuer }, 'give either app or url'],
-    ['a URL of another scheme', { url: 'ftp://127.0.0.1', openapi, issuer }, 'option "url" must be an http: or https:'],
-    ['an app that is not a function', { app: 'app', openapi, issuer }, 'option "app" must be a function'],
-    ['no document', { app, issuer }, 'option "openapi" must be a file or a parsed document'],
-    ['no issuer', { app, openapi }, 'option "issuer" must be a test issuer'],
-    ['a misspelt option', { app, openapi, issuer, request: {} }, 'did you mean "requests"'],
-    ['requests as a string', { app, openapi, issuer, requests: 'a' }, 'option "requests" must be an object'],
-    [
-      'a request for an unknown operation',
-      { app, openapi, issuer, requests: { getOrders: {} } },
-      'did you mean "getOrder"',
-    ],
-    ['a string to ignore', { app, openapi, issuer, ignore: '/a' }, 'option "ignore" must be an array of paths'],
-    ['an empty document', { app, openapi: {}, issuer }, 'expected an OpenAPI 3 document'],
-  ])('throws immediately for %s', (_what, options, message) => {
-    expect(() => contractCases(options as never)).toThrow(message);
+    ['neither app nor url', { app: undefined }, 'give either app or url'],
+    ['both', { url: 'http://127.0.0.1' }, 'give either app or url'],
+    ['another scheme', { app: undefined, url: 'ftp://127.0.0.1' }, 'option "url" must be an http: or https:'],
+    ['an app that is not a function', { app: 'app' }, 'option "app" must be a function'],
+    ['no document', { openapi: undefined }, 'option "openapi" must be a file or a parsed document'],
+    ['no issuer', { issuer: undefined }, 'option "issuer" must be a test issuer'],
+    ['a misspelt option', { request: {} }, 'did you mean "requests"'],
+    ['requests as a string', { requests: 'a' }, 'option "requests" must be an object'],
+    ['a request for an unknown operation', { requests: { getOrders: {} } }, 'did you mean "getOrder"'],
+    ['a string to ignore', { ignore: '/a' }, 'option "ignore" must be an array of paths'],
+    ['an empty document', { openapi: {} }, 'expected an OpenAPI 3 document'],
+  ])('throws immediately for %s', (_what, wrong, message) => {
+    expect(() => contractCases({ ...good, ...wrong } as never)).toThrow(message);
   });
 });

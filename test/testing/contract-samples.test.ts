@@ -33,6 +33,8 @@ function sampleOf(document: object, schema: object): unknown {
 }
 
 describe('generated values', () => {
+  const [A, B] = [{ a: { const: 1 } }, { b: { const: 2 } }];
+  const needing = (name: string, properties: object) => ({ required: [name], properties });
   it.each([
     ['an example', { type: 'string', example: 'a', default: 'b' }, 'a'],
     ['the first of the examples', { examples: ['x', 'y'] }, 'x'],
@@ -55,33 +57,16 @@ describe('generated values', () => {
     ['null', { type: 'null' }, null],
     ['as many items as required', { type: 'array', minItems: 2, items: { const: 1 } }, [1, 1]],
     ['no items', { type: 'array', items: { const: 1 } }, []],
-    [
-      'only required members',
-      { type: 'object', required: ['a'], properties: { a: { const: 1 }, b: { const: 2 } } },
-      { a: 1 },
-    ],
-    ['enough members', { minProperties: 1, type: 'object', properties: { a: { const: 1 } } }, { a: 1 }],
-    [
-      'all parts of allOf',
-      {
-        allOf: [
-          { required: ['a'], properties: { a: { const: 1 } } },
-          { required: ['b'], properties: { b: { const: 2 } } },
-        ],
-      },
-      { a: 1, b: 2 },
-    ],
+    ['only required members', { type: 'object', required: ['a'], properties: { ...A, ...B } }, { a: 1 }],
+    ['enough members', { minProperties: 1, type: 'object', properties: A }, { a: 1 }],
+    ['all parts of allOf', { allOf: [needing('a', A), needing('b', B)] }, { a: 1, b: 2 }],
     ['the first alternative', { oneOf: [{ const: 'left' }, { const: 'right' }] }, 'left'],
   ])('makes %s', (_what, schema, expected) => {
     expect(sampleOf(document, schema)).toEqual(expected);
   });
 
   it.each([
-    [
-      'a pattern without a known string',
-      { type: 'string', pattern: '^x(?=y)x$' },
-      'no known string matches the pattern',
-    ],
+    ['an unknown pattern', { type: 'string', pattern: '^x(?=y)x$' }, 'no known string matches the pattern'],
     ['a schema that requires itself', { $ref: '#/components/schemas/Tree' }, 'a schema that requires itself'],
     ['a circle', { $ref: '#/components/schemas/Circle' }, 'leads in a circle'],
     ['another file', { $ref: 'other.yaml#/a' }, 'bundle the document first'],
@@ -148,11 +133,8 @@ describe('prepareRequest()', () => {
 
   it('writes a form where the document has one', () => {
     const form = { 'application/x-www-form-urlencoded': { example: { a: 'x y', b: 1 } } };
-    const { headers, body } = prepareRequest(
-      document,
-      { ...at, operation: { requestBody: { content: form } } } as never,
-      {},
-    );
+    const withForm = { ...at, operation: { requestBody: { content: form } } } as never;
+    const { headers, body } = prepareRequest(document, withForm, {});
     expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
     expect(body).toBe('a=x+y&b=1');
   });
@@ -266,14 +248,8 @@ describe('responses', () => {
   it('an operation that responded to good tokens only with redirects is without success', () => {
     const documented = documentedResponses({ openapi: '3.1.0', paths: {} }, '')(operation);
     const report = (...accepted: number[]) => {
-      const tested = {
-        ...operation,
-        name: 'GET /orders',
-        access: 'token',
-        security: [],
-        alsoNeeds: [],
-        documented,
-      } as const;
+      const of = { name: 'GET /orders', access: 'token', security: [], alsoNeeds: [] };
+      const tested = { ...operation, ...of, documented };
       const operations = [tested as unknown as Operation];
       const findings = noFindings();
       Object.assign(findings.of(operations[0]!), { isCalled: true, accepted: new Set(accepted) });

@@ -11,6 +11,12 @@ import { settle } from '../support/fake-time';
 
 const scope = 'orders:read';
 
+/** An issuer, and an app with its gate. */
+function scene() {
+  const issuer = createTestIssuer();
+  return { issuer, ...guardedApp(issuer.options) };
+}
+
 describe('token()', () => {
   const issuer = createTestIssuer();
   const { call, outcome } = guardedApp(issuer.options);
@@ -109,8 +115,7 @@ describe('createTestIssuer()', () => {
 
 describe('bump()', () => {
   it('has earlier tokens refused with the very next request, without a newer token', async () => {
-    const issuer = createTestIssuer();
-    const { outcome } = guardedApp(issuer.options);
+    const { issuer, outcome } = scene();
     const [till, kiosk] = [issuer.token({ scope, clientId: 'till' }), issuer.token({ scope, clientId: 'kiosk' })];
     expect(await outcome(till)).toBe('200');
     const generation = issuer.bump('till');
@@ -121,8 +126,7 @@ describe('bump()', () => {
   });
 
   it('affects a request in the same event loop turn', async () => {
-    const issuer = createTestIssuer();
-    const { gate, outcome } = guardedApp(issuer.options);
+    const { issuer, gate, outcome } = scene();
     const token = issuer.token({ scope });
     expect(await outcome(token)).toBe('200');
     issuer.bump();
@@ -160,8 +164,7 @@ function parse(part = ''): unknown {
 
 describe('rotate() and removeKey()', () => {
   it('sign with a new key that the gate knows immediately, next to the earlier one', async () => {
-    const issuer = createTestIssuer();
-    const { outcome, gate } = guardedApp(issuer.options);
+    const { issuer, outcome, gate } = scene();
     const [first, before] = [issuer.keyId, issuer.token({ scope })];
     expect(await outcome(before)).toBe('200');
     const second = issuer.rotate();
@@ -172,8 +175,7 @@ describe('rotate() and removeKey()', () => {
   });
 
   it('remove every key that no longer signs', async () => {
-    const issuer = createTestIssuer();
-    const { outcome } = guardedApp(issuer.options);
+    const { issuer, outcome } = scene();
     const first = issuer.token({ scope });
     issuer.rotate();
     const second = issuer.token({ scope });
@@ -185,8 +187,7 @@ describe('rotate() and removeKey()', () => {
   });
 
   it('remove one key by its id', async () => {
-    const issuer = createTestIssuer();
-    const { outcome } = guardedApp(issuer.options);
+    const { issuer, outcome } = scene();
     const [firstKey, first] = [issuer.keyId, issuer.token({ scope })];
     issuer.rotate();
     const second = issuer.token({ scope });
@@ -217,8 +218,7 @@ const HOUR_MS = 3_600_000;
 
 describe('the clock of a test issuer', () => {
   it('lets a token expire', async () => {
-    const issuer = createTestIssuer();
-    const { outcome } = guardedApp(issuer.options);
+    const { issuer, outcome } = scene();
     const token = issuer.token({ scope, lifetimeSeconds: 60 });
     expect(await outcome(token)).toBe('200');
     issuer.clock.advance(80_000);
@@ -230,8 +230,7 @@ describe('the clock of a test issuer', () => {
     ['a day ahead', (now: number) => now + 24 * HOUR_MS],
     ['years back', () => Date.parse('2005-01-01T00:00:00Z')],
   ])('can be set %s while a gate is running', async (_where, timeFrom) => {
-    const issuer = createTestIssuer();
-    const { gate, outcome } = guardedApp(issuer.options);
+    const { issuer, gate, outcome } = scene();
     expect(await outcome(issuer.token({ scope }))).toBe('200');
     issuer.clock.set(timeFrom(issuer.clock.now()));
     const token = issuer.token({ scope });
@@ -264,8 +263,7 @@ describe('the clock of a test issuer', () => {
   });
 
   it('can be advanced right after a gate was made', async () => {
-    const issuer = createTestIssuer();
-    const { outcome } = guardedApp(issuer.options);
+    const { issuer, outcome } = scene();
     issuer.clock.advance(600_000);
     expect(await outcome(issuer.token({ scope }))).toBe('200');
   });

@@ -2,6 +2,7 @@ import express from 'express';
 import type { Express } from 'express';
 import { ConfigurationError, protectedResourceMetadata, requireScope } from '../../../src/gate';
 import { auditRoutes } from '../../../src/testing';
+import { describeFinding } from '../../../src/testing/audit/audit-routes';
 import { audit, documentOf, done, gate } from './sample';
 
 const read = requireScope('orders:read');
@@ -102,24 +103,32 @@ describe('auditRoutes()', () => {
     expect(findings).toEqual([{ kind, method, path, detail }]);
   });
 
+  it.each([
+    ['two scopes', [{ oauth2: ['orders:write', 'orders:read'] }], 'orders:read and orders:write'],
+    ['a choice of scopes', [{ oauth2: ['orders:write'] }, { oauth2: ['orders:read'] }], 'orders:read or orders:write'],
+    ['no scope', [{ oauth2: [] }], 'a token, whatever its scopes'],
+  ])('reports an operation with %s for a guard with another one', (_what, security, said) => {
+    const paths = { '/v1/orders': { get: { security } } };
+    const made = express().use(gate()).get('/v1/orders', requireScope('orders:cancel'), done);
+    const [found] = auditRoutes(made, { ...documentOf({}), paths });
+    expect(found?.detail).toBe(`the app requires orders:cancel, the document says ${said}; make them equal`);
+  });
+
   it('reports scopes that no route requires, and those that no client can have', () => {
     const made = good((more) => more.post('/v1/orders', requireScope('orders:write'), done));
-    const contract = documentOf({ 'GET /v1/orders': ['orders:read'], 'POST /v1/orders': ['orders:write'] }, [
-      'orders:read',
-      'orders:cancel',
-    ]);
-    expect(auditRoutes(made, contract, { ignore: ['/livez'] })).toEqual([
+    const operations = { 'GET /v1/orders': ['orders:read'], 'POST /v1/orders': ['orders:write'] };
+    const contract = documentOf(operations, ['orders:read', 'orders:cancel']);
+    const everywhere = { method: '*', path: '*' };
+    const found = auditRoutes(made, contract, { ignore: ['/livez'] });
+    expect(found.map(describeFinding)).toEqual(found.map(({ detail }) => detail));
+    expect(found).toEqual([
       {
-        kind: 'undeclared-scope',
-        method: '*',
-        path: '*',
+        ...{ kind: 'undeclared-scope', ...everywhere },
         detail:
           'scope orders:write: missing in components.securitySchemes of the document, so that no client may have it; declare it there with a description',
       },
       {
-        kind: 'unused-scope',
-        method: '*',
-        path: '*',
+        ...{ kind: 'unused-scope', ...everywhere },
         detail:
           'scope orders:cancel: declared in components.securitySchemes of the document, but no operation uses it; use it, or remove it',
       },
@@ -206,11 +215,7 @@ describe('the arguments of auditRoutes()', () => {
   it.each([
     ['a listener', () => auditRoutes(() => {}, document), /expected an Express app or router/],
     ['a misspelt option', () => auditRoutes(good(), document, { basepath: '/v1' } as never), /did you mean "basePath"/],
-    [
-      'paths that are not an array',
-      () => auditRoutes(good(), document, { ignore: '/x' } as never),
-      /"ignore" must be an array/,
-    ],
+    ['paths in a string', () => auditRoutes(good(), document, { ignore: '/x' } as never), /"ignore" must be an array/],
   ])('refuse %s', (_what, call, message) => {
     expect(call).toThrow(TypeError);
     expect(call).toThrow(message);

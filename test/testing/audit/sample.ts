@@ -3,7 +3,7 @@ import type { Express, Router } from 'express';
 import { authenticate } from '../../../src/gate/index';
 import type { Gate, GateOptions } from '../../../src/gate/index';
 import { auditRoutes, createTestIssuer } from '../../../src/testing';
-import type { AuditRoutesOptions, RouteFinding } from '../../../src/testing';
+import type { AuditRoutesOptions } from '../../../src/testing';
 
 /** One release of Express or of its router: what makes apps, and what makes routers. */
 export interface Flavour {
@@ -59,9 +59,5 @@ export function documentOf(operations: Operations, declared?: readonly string[])
 
 /** Findings without their texts: `unguarded-route GET /v1/orders`. */
 export function audit(app: object, document: object, options?: AuditRoutesOptions): string[] {
-  return auditRoutes(app, document, options).map(brief);
-}
-
-export function brief({ kind, method, path }: RouteFinding): string {
-  return `${kind} ${method} ${path}`;
+  return auditRoutes(app, document, options).map(({ kind, method, path }) => `${kind} ${method} ${path}`);
 }

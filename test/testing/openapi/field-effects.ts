@@ -54,13 +54,19 @@ const BODY = `${OPERATION} requestBody content application/json`;
 const SCHEMA = 'components schemas Body';
 const KEY = { [`${OPERATION} security`]: [{ key: [] }] };
 const OAUTH = { [`${OPERATION} security`]: [{ oauth: ['a'] }] };
+const BOTH = { [`${OPERATION} security`]: [{ oauth: [], key: [] }] };
+const BASIC = { [`${OPERATION} security`]: [{ basic: [] }] };
 const schema = (before: object, field: string, value: unknown): Effect => [
   'request',
   `${SCHEMA} ${field}`,
   value,
   { [SCHEMA]: before },
 ];
+const KIND = { $ref: '#/components/schemas/Kind' };
+const ONE_OF = { [SCHEMA]: { oneOf: [KIND], discriminator: { propertyName: 'kind' } } };
+const OBJECT = { [SCHEMA]: { type: 'object' } };
 const text = { type: 'string' };
+const SLASH = { [`${P} example`]: 'a/b', [`${P} schema`]: text };
 const number = { type: 'integer' };
 const choices = [{ type: 'object', required: ['b'], properties: { b: { const: 1 } } }];
 
@@ -104,12 +110,7 @@ export const EFFECTS: Readonly<Record<string, Effect>> = {
   'Parameter.required': ['request', `${P} required`, false],
   'Parameter.style': ['request', `${P} style`, 'pipeDelimited', { [`${P} explode`]: false }],
   'Parameter.explode': ['request', `${P} explode`, false],
-  'Parameter.allowReserved': [
-    'request',
-    `${P} allowReserved`,
-    true,
-    { [`${P} example`]: 'a/b', [`${P} schema`]: text },
-  ],
+  'Parameter.allowReserved': ['request', `${P} allowReserved`, true, SLASH],
   'Parameter.schema': ['request', `${P} schema`, { const: 3 }],
   'Parameter.example': ['request', `${P} example`, [9]],
   'Parameter.examples': ['request', `${P} examples`, { one: { value: [5] } }, { [`${P} example`]: undefined }],
@@ -150,51 +151,24 @@ export const EFFECTS: Readonly<Record<string, Effect>> = {
   'Schema.maxItems': ['responses', `${SCHEMA} maxItems`, 0, { [SCHEMA]: { type: 'array' } }],
   'Schema.uniqueItems': schema({ type: 'array', minItems: 2, items: number }, 'uniqueItems', true),
   'Schema.minProperties': schema({ type: 'object' }, 'minProperties', 2),
-  'Schema.maxProperties': ['responses', `${SCHEMA} maxProperties`, 0, { [SCHEMA]: { type: 'object' } }],
-  'Schema.additionalProperties': [
-    'responses',
-    `${SCHEMA} additionalProperties`,
-    false,
-    { [SCHEMA]: { type: 'object' } },
-  ],
+  'Schema.maxProperties': ['responses', `${SCHEMA} maxProperties`, 0, OBJECT],
+  'Schema.additionalProperties': ['responses', `${SCHEMA} additionalProperties`, false, OBJECT],
   'Schema.nullable': ['responses', `${SCHEMA} nullable`, true, { openapi: '3.0.3' }],
   'Schema.readOnly': ['request', `${SCHEMA} properties a readOnly`, true],
   'Schema.writeOnly': ['leaks', `${SCHEMA} properties a writeOnly`, true],
-  'Schema.discriminator': schema({ oneOf: [{ $ref: '#/components/schemas/Kind' }] }, 'discriminator', {
-    propertyName: 'kind',
-  }),
+  'Schema.discriminator': schema({ oneOf: [KIND] }, 'discriminator', { propertyName: 'kind' }),
   'Schema.$defs': [
     'request',
     `${SCHEMA} $defs D const`,
     2,
     { [SCHEMA]: { $defs: { D: { const: 1 } }, $ref: `#/components/schemas/Body/$defs/D` } },
   ],
-  'Discriminator.propertyName': [
-    'request',
-    `${SCHEMA} discriminator propertyName`,
-    'sort',
-    { [SCHEMA]: { oneOf: [{ $ref: '#/components/schemas/Kind' }], discriminator: { propertyName: 'kind' } } },
-  ],
-  'Discriminator.mapping': [
-    'request',
-    `${SCHEMA} discriminator mapping`,
-    { k: '#/components/schemas/Kind' },
-    { [SCHEMA]: { oneOf: [{ $ref: '#/components/schemas/Kind' }], discriminator: { propertyName: 'kind' } } },
-  ],
+  'Discriminator.propertyName': ['request', `${SCHEMA} discriminator propertyName`, 'sort', ONE_OF],
+  'Discriminator.mapping': ['request', `${SCHEMA} discriminator mapping`, { k: KIND.$ref }, ONE_OF],
   'Security Scheme.type': ['operations', 'components securitySchemes oauth type', 'mutualTLS', OAUTH],
   'Security Scheme.name': ['operations', 'components securitySchemes key name', 'Authorization', KEY],
-  'Security Scheme.in': [
-    'operations',
-    'components securitySchemes key in',
-    'query',
-    { [`${OPERATION} security`]: [{ oauth: [], key: [] }] },
-  ],
-  'Security Scheme.scheme': [
-    'operations',
-    'components securitySchemes basic scheme',
-    'bearer',
-    { [`${OPERATION} security`]: [{ basic: [] }] },
-  ],
+  'Security Scheme.in': ['operations', 'components securitySchemes key in', 'query', BOTH],
+  'Security Scheme.scheme': ['operations', 'components securitySchemes basic scheme', 'bearer', BASIC],
   'Security Scheme.flows': ['scopes', 'components securitySchemes oauth flows', {}],
   'OAuth Flow.scopes': ['scopes', 'components securitySchemes oauth flows clientCredentials scopes', { b: '' }],
   'Security Requirement.name of a scheme': ['operations', `${OPERATION} security`, [{ key: [] }]],

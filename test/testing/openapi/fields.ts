@@ -8,38 +8,22 @@ const VALUES = 'no bearing: what a response may hold is judged by its schema';
 const RENDERING = 'no bearing: how a value looks in XML or in a page';
 const OTHERS = 'no bearing: requests that the API sends, not that it gets';
 
+/** Fields that are used. */
+const used = (names: string): Fields => Object.fromEntries(names.split(' ').map((name) => [name, 'used' as const]));
+
 const DESCRIBED: Fields = { description: TEXT, summary: TEXT };
 const REFERENCE: Fields = { $ref: 'used', ...DESCRIBED };
 const PARAMETER: Fields = {
-  ...{ description: TEXT, required: 'used', deprecated: TEXT, style: 'used', explode: 'used', schema: 'used' },
-  ...{ example: 'used', examples: 'used', content: 'used' },
+  ...{ description: TEXT, deprecated: TEXT },
+  ...used('required style explode schema example examples content'),
 };
-const OPERATION_LISTS: Fields = {
-  ...{
-    get: 'used',
-    put: 'used',
-    post: 'used',
-    delete: 'used',
-    options: 'used',
-    head: 'used',
-    patch: 'used',
-    trace: 'used',
-  },
-  ...{ query: 'used', additionalOperations: 'used' },
-};
+const OPERATION_LISTS = used('get put post delete options head patch trace query additionalOperations');
 
 /** Every field of every object of OpenAPI 3.0, 3.1 and 3.2. */
 export const FIELDS: Readonly<Record<string, Fields>> = {
   OpenAPI: {
-    ...{
-      openapi: 'used',
-      info: TEXT,
-      servers: 'used',
-      paths: 'used',
-      components: 'used',
-      security: 'used',
-      tags: TEXT,
-    },
+    ...used('openapi servers paths components security'),
+    ...{ info: TEXT, tags: TEXT },
     ...{ externalDocs: TEXT, webhooks: OTHERS, $self: 'no bearing: references are followed from the file itself' },
     jsonSchemaDialect: 'no bearing: every schema is read as JSON Schema 2020-12',
     swagger: 'refused',
@@ -47,20 +31,13 @@ export const FIELDS: Readonly<Record<string, Fields>> = {
   Server: { url: 'used', ...DESCRIBED, name: TEXT, variables: 'used' },
   'Server Variable': { default: 'used', enum: 'no bearing: the default is one of them', description: TEXT },
   Components: {
-    ...{
-      schemas: 'used',
-      responses: 'used',
-      parameters: 'used',
-      examples: 'used',
-      requestBodies: 'used',
-      headers: VALUES,
-    },
-    ...{ securitySchemes: 'used', links: OTHERS, callbacks: OTHERS, pathItems: 'used', mediaTypes: 'used' },
+    ...used('schemas responses parameters examples requestBodies securitySchemes pathItems mediaTypes'),
+    ...{ headers: VALUES, links: OTHERS, callbacks: OTHERS },
   },
   'Path Item': { ...REFERENCE, ...OPERATION_LISTS, servers: 'used', parameters: 'used' },
   Operation: {
-    ...{ tags: TEXT, ...DESCRIBED, externalDocs: TEXT, operationId: 'used', parameters: 'used', requestBody: 'used' },
-    ...{ responses: 'used', callbacks: OTHERS, deprecated: TEXT, security: 'used', servers: 'used' },
+    ...used('operationId parameters requestBody responses security servers'),
+    ...{ tags: TEXT, ...DESCRIBED, externalDocs: TEXT, callbacks: OTHERS, deprecated: TEXT },
   },
   Parameter: {
     ...{ ...PARAMETER, name: 'used', in: 'used', allowReserved: 'used' },
@@ -80,20 +57,10 @@ export const FIELDS: Readonly<Record<string, Fields>> = {
   },
   Reference: REFERENCE,
   Schema: {
-    ...{ type: 'used', properties: 'used', required: 'used', items: 'used', prefixItems: 'used', allOf: 'used' },
-    ...{
-      oneOf: 'used',
-      anyOf: 'used',
-      enum: 'used',
-      const: 'used',
-      default: 'used',
-      example: 'used',
-      examples: 'used',
-    },
-    ...{ format: 'used', pattern: 'used', minLength: 'used', maxLength: 'used', minimum: 'used', maximum: 'used' },
-    ...{ exclusiveMinimum: 'used', exclusiveMaximum: 'used', multipleOf: 'used', minItems: 'used', maxItems: 'used' },
-    ...{ uniqueItems: 'used', minProperties: 'used', maxProperties: 'used', additionalProperties: 'used' },
-    ...{ nullable: 'used', readOnly: 'used', writeOnly: 'used', discriminator: 'used', $defs: 'used' },
+    ...used('type properties required items prefixItems allOf oneOf anyOf enum const default example'),
+    ...used('examples format pattern minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum'),
+    ...used('multipleOf minItems maxItems uniqueItems minProperties maxProperties additionalProperties'),
+    ...used('nullable readOnly writeOnly discriminator $defs'),
     ...{ xml: RENDERING, externalDocs: TEXT, deprecated: TEXT, title: TEXT, description: TEXT },
     ...{ contentEncoding: RENDERING, contentMediaType: RENDERING, contentSchema: RENDERING },
   },

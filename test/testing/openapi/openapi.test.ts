@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats';
 import { load } from 'js-yaml';
 import { REASONS } from '../../../src/gate';
 import { RESOURCES } from '../../../src/app/commerce/resources';
+import { allOperations, loadDocument } from '../../../src/testing/openapi/document';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -60,6 +61,14 @@ describe('openapi.yaml', () => {
     });
     expect(references.size).toBeGreaterThan(60);
     expect(broken).toEqual([]);
+  });
+
+  it('describes the parameters of every path, in order', () => {
+    const described = allOperations(loadDocument('openapi.yaml')).map(({ path, parameters }) => [
+      [...path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name),
+      parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name),
+    ]);
+    expect(described.map(([inPath]) => inPath)).toEqual(described.map(([, names]) => names));
   });
 
   it('has no unused component', () => {

@@ -31,44 +31,26 @@ describe('the security of an operation', () => {
     return [operation?.access, operation?.security, operation?.alsoNeeds];
   }
 
-  it.each<[string, unknown, unknown, readonly unknown[]]>([
-    ['is nothing where the document says nothing', undefined, undefined, ['anybody', [], []]],
-    ['is that of the document', undefined, [{ oauth: ['a'] }], ['token', [['a']], []]],
-    ['replaces that of the document', [], [{ oauth: ['a'] }], ['anybody', [], []]],
-    ['is that of the document where it is null', null, [{ oauth: ['a'] }], ['token', [['a']], []]],
-    ['is that of the document where it is a list of null', [null], [{ oauth: ['a'] }], ['token', [['a']], []]],
-    ['is that of the document where it is an object', {}, [{ oauth: ['a'] }], ['token', [['a']], []]],
-    ['is optional with an empty requirement', [{}, { oauth: ['a'] }], undefined, ['anybody', [[], ['a']], []]],
-    [
-      'has the scopes of all schemes of a requirement',
-      [{ oauth: ['a'], openid: ['b'] }],
-      undefined,
-      ['token', [['a', 'b']], []],
-    ],
-    [
-      'takes alternatives by a token before those of other kinds',
-      [{ basic: [] }, { bearer: [] }],
-      undefined,
-      ['token', [[]], []],
-    ],
-    [
-      'takes a requirement without a key before one with it',
-      [{ oauth: ['a'], key: [] }, { oauth: ['b'] }],
-      undefined,
-      ['token', [['b']], []],
-    ],
-    [
-      'names what a token needs beside it',
-      [{ oauth: ['a'], key: [] }],
-      undefined,
-      ['token', [['a']], ['header X-Api-Key']],
-    ],
-    ['takes a key in Authorization for a bearer token', [{ header: [] }], undefined, ['token', [[]], []]],
-    ['follows a reference to a scheme', [{ alias: [] }], undefined, ['token', [[]], []]],
-    ['takes a scheme that is not declared for a token', [{ lost: ['a'] }], undefined, ['token', [['a']], []]],
-    ['is another one with a key or a password', [{ key: [] }, { basic: [] }], undefined, ['other', [], []]],
-    ['has no scopes where they are null', [{ oauth: null }], undefined, ['token', [[]], []]],
-  ])('%s', (_what, own, whole, expected) => {
+  const OF_DOCUMENT = [{ oauth: ['a'] }];
+  const INHERITED = ['token', [['a']], []];
+  it.each<[string, unknown, readonly unknown[], unknown?]>([
+    ['is nothing where the document says nothing', undefined, ['anybody', [], []]],
+    ['is that of the document', undefined, INHERITED, OF_DOCUMENT],
+    ['replaces that of the document', [], ['anybody', [], []], OF_DOCUMENT],
+    ['is that of the document where it is null', null, INHERITED, OF_DOCUMENT],
+    ['is that of the document where it is a list of null', [null], INHERITED, OF_DOCUMENT],
+    ['is that of the document where it is an object', {}, INHERITED, OF_DOCUMENT],
+    ['is optional with an empty requirement', [{}, { oauth: ['a'] }], ['anybody', [[], ['a']], []]],
+    ['has the scopes of all schemes', [{ oauth: ['a'], openid: ['b'] }], ['token', [['a', 'b']], []]],
+    ['takes alternatives by a token before others', [{ basic: [] }, { bearer: [] }], ['token', [[]], []]],
+    ['prefers a requirement without a key', [{ oauth: ['a'], key: [] }, { oauth: ['b'] }], ['token', [['b']], []]],
+    ['names what a token needs beside it', [{ oauth: ['a'], key: [] }], ['token', [['a']], ['header X-Api-Key']]],
+    ['takes a key in Authorization for a bearer token', [{ header: [] }], ['token', [[]], []]],
+    ['follows a reference to a scheme', [{ alias: [] }], ['token', [[]], []]],
+    ['takes a scheme that is not declared for a token', [{ lost: ['a'] }], ['token', [['a']], []]],
+    ['is another one with a key or a password', [{ key: [] }, { basic: [] }], ['other', [], []]],
+    ['has no scopes where they are null', [{ oauth: null }], ['token', [[]], []]],
+  ])('%s', (_what, own, expected, whole) => {
     expect(securityOf(own, whole)).toEqual(expected);
   });
 });
@@ -77,29 +59,17 @@ describe('the operations of a document', () => {
   const namesOf = (paths: object, openapi?: string) =>
     everyOperation(documentOf({ paths }, openapi)).map(({ method, path, access }) => `${method} ${path} ${access}`);
 
+  const elsewhere = [{ url: 'https://b' }];
+  const [GET_A, GET_B] = ['GET /a anybody', 'GET /b anybody'];
+  const named = { additionalOperations: { PURGE: {}, COPY: {} } };
   it.each<[string, object, readonly string[]]>([
     ['are none without paths', {}, []],
-    [
-      'do not come from members with x- or null',
-      { 'x-internal': null, '/a': null, '/b': { get: null, 'x-a': {} } },
-      [],
-    ],
+    ['are no members with x- or null', { 'x-internal': null, '/a': null, '/b': { get: null, 'x-a': {} } }, []],
     ['have every method', { '/a': { query: {}, trace: {} } }, ['TRACE /a anybody', 'QUERY /a anybody']],
-    [
-      'have methods without a field of their own (3.2)',
-      { '/a': { additionalOperations: { PURGE: {}, COPY: {} } } },
-      ['PURGE /a anybody', 'COPY /a anybody'],
-    ],
-    [
-      'have servers of their own',
-      { '/a': { servers: [{ url: 'https://b' }], get: {} }, '/b': { get: { servers: [{ url: '/c' }] } } },
-      ['GET /a elsewhere', 'GET /b elsewhere'],
-    ],
-    [
-      'are those of a path by reference',
-      { '/a': { $ref: '#/paths/~1b' }, '/b': { get: {} } },
-      ['GET /a anybody', 'GET /b anybody'],
-    ],
+    ['have methods without a field of their own (3.2)', { '/a': named }, ['PURGE /a anybody', 'COPY /a anybody']],
+    ['have servers of the path', { '/a': { servers: elsewhere, get: {} } }, ['GET /a elsewhere']],
+    ['have servers of their own', { '/b': { get: { servers: [{ url: '/c' }] } } }, ['GET /b elsewhere']],
+    ['are those of a path by reference', { '/a': { $ref: '#/paths/~1b' }, '/b': { get: {} } }, [GET_A, GET_B]],
   ])('%s', (_what, paths, expected) => {
     expect(namesOf(paths)).toEqual(expected);
   });
@@ -148,6 +118,8 @@ describe('the request of an operation', () => {
     parameters: [{ name: 'p', in: 'query', required: true, schema: {}, example: value, ...members }],
   });
 
+  const JSON_CONTENT = { 'application/json': { example: { a: 1 } } };
+  const FORM_CONTENT = { 'application/x-www-form-urlencoded': { example: { a: 1 } } };
   it.each<[string, object, unknown, string]>([
     ['a text', {}, 'a b&c', '/a?p=a%20b%26c'],
     ['reserved characters', { allowReserved: true }, 'a/b?c', '/a?p=a/b?c'],
@@ -158,18 +130,8 @@ describe('the request of an operation', () => {
     ['an object', {}, { a: 1, b: 2 }, '/a?a=1&b=2'],
     ['an object in one value', { explode: false }, { a: 1, b: 2 }, '/a?p=a,1,b,2'],
     ['a deep object', { style: 'deepObject', explode: true }, { a: { b: 1 }, c: [2] }, '/a?p[a][b]=1&p[c][]=2'],
-    [
-      'JSON',
-      { schema: undefined, content: { 'application/json': { example: { a: 1 } } } },
-      undefined,
-      '/a?p=%7B%22a%22%3A1%7D',
-    ],
-    [
-      'a whole query (3.2)',
-      { in: 'querystring', content: { 'application/x-www-form-urlencoded': { example: { a: 1 } } } },
-      undefined,
-      '/a?a=1',
-    ],
+    ['JSON', { schema: undefined, content: JSON_CONTENT }, undefined, '/a?p=%7B%22a%22%3A1%7D'],
+    ['a whole query (3.2)', { in: 'querystring', content: FORM_CONTENT }, undefined, '/a?a=1'],
   ])('writes %s in the query', (_what, members, value, expected) => {
     expect(requestOf('/a', parameter(members, value)).target).toBe(expected);
   });
@@ -208,32 +170,22 @@ describe('the request of an operation', () => {
     ) as unknown;
   const members = (properties: object) => ({ type: 'object', required: Object.keys(properties), properties });
 
-  it.each<{ what: string; schema: object; expected: unknown; openapi?: string }>(
-    (
-      [
-        ['no read-only member, also a required one', members({ id: { readOnly: true }, a: { const: 1 } }), { a: 1 }],
-        [
-          'no read-only member of an example',
-          { ...members({ id: { readOnly: true } }), example: { id: 1, a: 2 } },
-          { a: 2 },
-        ],
-        ['a number above a boolean limit', { type: 'integer', minimum: 3, exclusiveMinimum: true }, 4, '3.0.3'],
-        ['different items', { type: 'array', minItems: 2, uniqueItems: true, items: { enum: ['a', 'b'] } }, ['a', 'b']],
-        ['null for a nullable without a type', { nullable: true, enum: [null, 'a'] }, null, '3.0.3'],
-        ['a text for a pattern that the flag u forbids', { type: 'string', pattern: '^\\-a$' }, '-a'],
-        ['a value of the schema for an example that it forbids', { type: 'integer', example: 'one' }, 1],
-        [
-          'the name of its kind, for a discriminator',
-          {
-            oneOf: [{ $ref: '#/components/x/Cat' }],
-            discriminator: { propertyName: 'kind', mapping: { cat: '#/components/x/Cat' } },
-          },
-          { kind: 'cat' },
-        ],
-        ['an alternative that does not require itself', { anyOf: [{ $ref: '#/components/x/Loop' }, { const: 1 }] }, 1],
-      ] as [string, object, unknown, string?][]
-    ).map(([what, schema, expected, openapi]) => ({ what, schema, expected, openapi: openapi ?? '3.1.0' })),
-  )('has a body with $what', ({ schema, expected, openapi }) => {
+  const READ_ONLY = members({ id: { readOnly: true } });
+  const CAT = { $ref: '#/components/x/Cat' };
+  const KIND = { oneOf: [CAT], discriminator: { propertyName: 'kind', mapping: { cat: CAT.$ref } } };
+  const LOOP = { anyOf: [{ $ref: '#/components/x/Loop' }, { const: 1 }] };
+  const DIFFERENT = { type: 'array', minItems: 2, uniqueItems: true, items: { enum: ['a', 'b'] } };
+  it.each<[string, object, unknown, string?]>([
+    ['no read-only member, also a required one', members({ id: { readOnly: true }, a: { const: 1 } }), { a: 1 }],
+    ['no read-only member of an example', { ...READ_ONLY, example: { id: 1, a: 2 } }, { a: 2 }],
+    ['a number above a boolean limit', { type: 'integer', minimum: 3, exclusiveMinimum: true }, 4, '3.0.3'],
+    ['different items', DIFFERENT, ['a', 'b']],
+    ['null for a nullable without a type', { nullable: true, enum: [null, 'a'] }, null, '3.0.3'],
+    ['a text for a pattern that the flag u forbids', { type: 'string', pattern: '^\\-a$' }, '-a'],
+    ['a value of the schema for an example that it forbids', { type: 'integer', example: 'one' }, 1],
+    ['the name of its kind, for a discriminator', KIND, { kind: 'cat' }],
+    ['an alternative that does not require itself', LOOP, 1],
+  ])('has a body with %s', (_what, schema, expected, openapi) => {
     expect(json(schema, openapi)).toEqual(expected);
   });
 
