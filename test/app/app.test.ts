@@ -1,9 +1,14 @@
+import type { Express } from 'express';
 import request from 'supertest';
 import { dpop, mtls } from '../../src/gate/possession';
 import { auditRoutes, createTestIssuer, expectProblem } from '../../src/testing';
 import { appScene, issuer } from './app-scene';
 
 const token = issuer.token({ clientId: 'pos-17', scope: 'orders:read' });
+
+/** A request of a till, unless told otherwise. */
+const getAs = (app: Express, bearer = token, path = '/v1/orders') =>
+  request(app).get(path).set('Authorization', `Bearer ${bearer}`);
 
 it('the routes of the scaffold, their guards and openapi.yaml agree', () => {
   expect(auditRoutes(appScene().app, 'openapi.yaml', { ignore: ['/docs', '/docs/*'] })).toEqual([]);
@@ -13,7 +18,7 @@ describe('the scaffold', () => {
   const { app, events } = appScene();
 
   it('serves a placeholder to a client with the scope', async () => {
-    const response = await request(app).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+    const response = await getAs(app);
     expect(response.status).toBe(200);
     expect(response.headers).toMatchObject({
       'x-placeholder': 'true',
@@ -99,9 +104,9 @@ describe('the scaffold', () => {
   it('reports for each request who called and why it was refused', async () => {
     const before = events().length;
 
-    await request(app).get('/v1/orders?limit=1').set('Authorization', `Bearer ${token}`);
-    await request(app).get('/v1/items').set('Authorization', `Bearer ${token}`);
-    await request(app).get('/v1/orders').set('Authorization', `Bearer ${token}x`);
+    await getAs(app, token, '/v1/orders?limit=1');
+    await getAs(app, token, '/v1/items');
+    await getAs(app, `${token}x`);
 
     const logged = events().slice(before);
     expect(logged).toMatchObject([
@@ -143,9 +148,13 @@ describe('the rate limit', () => {
   it('is per client id: 429 with Retry-After to one, 200 to another', async () => {
     const { app, events } = appScene({ TILLGATE_RATE_LIMIT: '2/m' });
     const other = issuer.token({ clientId: 'pos-18', scope: 'orders:read' });
-    const call = (bearer: string) => request(app).get('/v1/orders').set('Authorization', `Bearer ${bearer}`);
 
-    const responses = [await call(token), await call(token), await call(token), await call(other)];
+    const responses = [
+      await getAs(app, token),
+      await getAs(app, token),
+      await getAs(app, token),
+      await getAs(app, other),
+    ];
 
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
     const [, , refused] = responses;
@@ -168,10 +177,14 @@ describe('the rate limit', () => {
     const issuers = [issuer, other].map(({ options: { issuer, audience, keys } }) => ({ issuer, audience, keys }));
     const gate = { issuers, clock: () => issuer.clock.now(), unguarded: 'refuse' } as const;
     const { app, events } = appScene({ TILLGATE_RATE_LIMIT: '1/m' }, gate);
-    const call = (bearer: string) => request(app).get('/v1/orders').set('Authorization', `Bearer ${bearer}`);
     const theirs = other.token({ clientId: 'pos-17', scope: 'orders:read' });
 
-    const responses = [await call(token), await call(theirs), await call(token), await call(theirs)];
+    const responses = [
+      await getAs(app, token),
+      await getAs(app, theirs),
+      await getAs(app, token),
+      await getAs(app, theirs),
+    ];
 
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
     const both = [issuer.options.issuer, 'https://partner.test'];
@@ -182,7 +195,7 @@ describe('the rate limit', () => {
 
   it('can be off', async () => {
     const { app } = appScene({ TILLGATE_RATE_LIMIT: 'off' });
-    const response = await request(app).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+    const response = await getAs(app);
     expect(response.status).toBe(200);
     expect(response.headers).not.toHaveProperty('ratelimit');
   });
@@ -212,7 +225,7 @@ describe('health', () => {
     const { app, drain } = appScene();
     drain();
     expectProblem(await request(app).get('/readyz'), { status: 503, code: 'draining' });
-    const response = await request(app).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+    const response = await getAs(app);
     expect(response.status).toBe(200);
   });
 });
