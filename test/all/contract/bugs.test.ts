@@ -1,7 +1,6 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { contractCases, createTestIssuer } from '../../../src/testing';
 import type { ContractCases } from '../../../src/testing';
+import { listen } from '../../support/listen';
 import { BUGS } from './bugs';
 import { DOCUMENT, makeApp, ORDER } from './orders-app';
 import type { Bug } from './orders-app';
@@ -34,17 +33,9 @@ describe('the cases of an app', () => {
 
 describe('the cases of a server', () => {
   async function overHttp(bug: Bug, isRun: (name: string) => boolean) {
-    const app = makeApp(issuer, bug);
-    const server = createServer(app);
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-    const { port } = server.address() as AddressInfo;
-    try {
-      const url = `http://127.0.0.1:${port}`;
-      const cases = contractCases({ url, openapi: DOCUMENT, issuer, propagationMs: 0 });
-      return await failing(cases, isRun);
-    } finally {
-      await new Promise((resolve) => server.close(resolve).closeAllConnections());
-    }
+    const { url, close } = await listen(makeApp(issuer, bug));
+    const cases = contractCases({ url, openapi: DOCUMENT, issuer, propagationMs: 0 });
+    return failing(cases, isRun).finally(close);
   }
 
   it('pass when it is correct', async () => {

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { contractCases } from '../../../src/testing';
+import { listen } from '../../support/listen';
 import type { ContractCases, ContractReport, TokenSource } from '../../../src/testing';
 import { basePathOf, loadDocument } from '../../../src/testing/openapi/document';
 
@@ -71,23 +71,18 @@ export interface Run {
   readonly report: ContractReport;
 }
 
-type App = Parameters<typeof createServer>[1] & object;
-
 /** Runs the cases of an app, in its process or over HTTP. */
 export async function runCases(
-  app: App,
+  app: RequestListener,
   mode: 'app' | 'url',
   options: { readonly openapi: object; readonly issuer: TokenSource; readonly ignore?: readonly string[] },
 ): Promise<Run> {
   const basePath = basePathOf(loadDocument(options.openapi));
   if (mode === 'app')
     return run(contractCases({ app, depth: 'quick', ...(basePath !== '' && { basePath }), ...options }));
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${basePath}`;
-  const result = await run(contractCases({ url, depth: 'quick', propagationMs: 0, ...options }));
-  await new Promise((resolve) => server.close(resolve).closeAllConnections());
-  return result;
+  const server = await listen(app);
+  const url = `${server.url}${basePath}`;
+  return run(contractCases({ url, depth: 'quick', propagationMs: 0, ...options })).finally(server.close);
 }
 
 /** What the document says of bodies and routes is not about authorization. */

@@ -88,6 +88,16 @@ export const unless =
     req.auth = { clientId: 'nobody', scopes: ['orders:read', 'orders:write'], claims: {} } as unknown as Auth;
     next();
   };
+/** The operation that most bugs are in. */
+export const LIST = 'GET /v1/orders';
+
+/** A bug with the operation that has it, and the sentence of the case that finds it. */
+export type Row = readonly [operation: string, sentence: string, bug: Bug];
+
+export function foundBy(operation: string, sentence: string, bugs: Readonly<Record<string, Bug>>): Record<string, Row> {
+  return Object.fromEntries(Object.entries(bugs).map(([what, bug]) => [what, [operation, sentence, bug]]));
+}
+
 /** Neither gate nor guard where a condition holds. */
 export function open(condition: (req: Parameters<RequestHandler>[0]) => boolean): Bug {
   return { gate: ({ gate }) => unless(condition, gate), list: ({ read }) => [unless(condition, read), sendOrders] };

@@ -12,25 +12,8 @@ import { mutated } from './mutations';
 
 const OTHER = token({ claims: { jti: 'another' } });
 const PIECES = [
-  'Bearer',
-  'bearer',
-  'Basic',
-  ' ',
-  '\t',
-  ',',
-  '=',
-  '"',
-  '\\',
-  '.',
-  '-',
-  ':',
-  ';',
-  '\0',
-  '\r\n',
-  '\n',
-  '\xa0',
-  GOOD,
-  OTHER,
+  ...['Bearer', 'bearer', 'Basic', ' ', '\t', ',', '=', '"', '\\', '.', '-', ':', ';', '\0', '\r\n', '\n', '\xa0'],
+  ...[GOOD, OTHER],
 ];
 
 /** Values of an Authorization header: put together from its pieces, a good one changed a little, or any bytes. */

@@ -36,22 +36,8 @@ const KEY_NAMES = ['kty', 'use', 'key_ops', 'alg', 'kid', 'crv', 'x', 'y', 'n', 
 const KEY_VALUES = fc.oneof(
   oddValue,
   fc.constantFrom<unknown>(
-    'RSA',
-    'EC',
-    'OKP',
-    'oct',
-    'enc',
-    'sig',
-    'ES256',
-    'none',
-    'P-256',
-    'P-384',
-    'Ed25519',
-    'AQAB',
-    'AQ',
-    ['verify'],
-    ES.kid,
-    RS.jwk['n'],
+    ...['RSA', 'EC', 'OKP', 'oct', 'enc', 'sig', 'ES256', 'none', 'P-256', 'P-384', 'Ed25519', 'AQAB', 'AQ'],
+    ...[['verify'], ES.kid, RS.jwk['n']],
   ),
 );
 const ODD_KEY = fc.constantFrom(ES.jwk, RS.jwk).chain((jwk) => withOddMembers(jwk, KEY_NAMES, KEY_VALUES));
@@ -70,15 +56,8 @@ const METADATA_VALUES = fc.oneof(
   oddValue,
   fc.webUrl(),
   fc.constantFrom<unknown>(
-    `${ISSUER}/`,
-    'http://login.test/jwks',
-    'file:///etc/passwd',
-    'https://login.test/JWKS',
-    [JWKS_URI],
-    '//login.test/jwks',
-    'data:,{}',
-    JWKS_URI,
-    ISSUER,
+    ...[`${ISSUER}/`, 'http://login.test/jwks', 'file:///etc/passwd', 'https://login.test/JWKS', [JWKS_URI]],
+    ...['//login.test/jwks', 'data:,{}', JWKS_URI, ISSUER],
   ),
 );
 

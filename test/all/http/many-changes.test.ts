@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import express from 'express';
 import { systemClock, systemSchedule } from '../../../src/gate/core/clock';
@@ -9,6 +7,7 @@ import type { Change } from '../../../src/gate/generation/log';
 import { memoryGenerations } from '../../../src/gate/generation/memory';
 import { Follower } from '../../../src/gate/generation/follower';
 import { reasonOf } from '../../gate/generation/fixtures';
+import { listen } from '../../support/listen';
 import { recordingLogger } from '../../support/log';
 
 const COUNT = 200_000;
@@ -18,9 +17,7 @@ it('200,000 changes reach a resource server over HTTP, each of them', async () =
   const log = memoryGenerations();
   await log.append(Array.from({ length: COUNT }, (_, n): Change => [`client-${n}`, FIRST + n]));
   const handler = logHandler({ log, schedule: systemSchedule, clock: systemClock });
-  const server = createServer(express().use('/generations', handler));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listen(express().use('/generations', handler));
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const logger = recordingLogger();
   const source = httpGenerations({ url });
@@ -57,6 +54,5 @@ it('200,000 changes reach a resource server over HTTP, each of them', async () =
   }
   await follower.close();
   await source.close?.();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await close();
 });

@@ -47,28 +47,13 @@ describe.each(COMBINATIONS)('the scaffold, called with a token that %s fetched w
   it('allows what the scope allows, and nothing else', async () => {
     const token = await fetchToken(...by);
     const allowed = await get('/v1/orders', token);
-    expect({ status: allowed.status, placeholder: allowed.headers['x-placeholder'] }).toEqual({
-      status: 200,
-      placeholder: 'true',
-    });
+    expect([allowed.status, allowed.headers['x-placeholder']]).toEqual([200, 'true']);
     const refused = await get('/v1/menus', token);
     expectRefused(refused, 'insufficient_scope', { scopes: ['menus:read'], ...idOf(refused) }, url);
   });
 });
 
 describe('the scaffold with oidc-provider', () => {
-  it('is ready once it has the keys', async () => {
-    await get('/v1/orders', await fetchToken());
-    const { status, body } = await get('/readyz');
-    expect({ status, body }).toEqual({ status: 200, body: { status: 'ready', components: expect.anything() } });
-    expect(body.components).toMatchObject({ keys: 'fresh' });
-  });
-
-  it('asks for a token where none comes', async () => {
-    const refused = await get('/v1/orders');
-    expectRefused(refused, 'missing_token', idOf(refused), url);
-  });
-
   it('discards the tokens of an earlier generation as soon as it has seen a newer one', async () => {
     const [earlier, bystander] = [await fetchToken('oauth4webapi', 'body'), await fetchToken()];
     expect((await get('/v1/orders', earlier)).status).toBe(200);
@@ -93,31 +78,14 @@ describe('the scaffold with oidc-provider', () => {
     expect(await clients.succeed(library, 'call', { ...caller, url: `${url}/v1/orders` })).toBe(200);
 
     const { status, challenges, body } = await clients.fail(library, 'call', { ...caller, url: `${url}/v1/menus` });
-    expect({ status, challenges }).toEqual({
-      status: 403,
-      challenges: [
-        {
-          scheme: 'bearer',
-          parameters: {
-            realm: 'api',
-            error: 'insufficient_scope',
-            error_description: 'The access token lacks a scope that this resource requires.',
-            scope: 'menus:read',
-            resource_metadata: `${url}/.well-known/oauth-protected-resource`,
-          },
-        },
-      ],
-    });
+    const parameters = {
+      realm: 'api',
+      error: 'insufficient_scope',
+      error_description: 'The access token lacks a scope that this resource requires.',
+      scope: 'menus:read',
+      resource_metadata: `${url}/.well-known/oauth-protected-resource`,
+    };
+    expect([status, challenges]).toEqual([403, [{ scheme: 'bearer', parameters }]]);
     expect(body).toMatchObject({ code: 'insufficient_scope', required_scopes: ['menus:read'] });
-  });
-
-  it('writes into its log who called, and no token', async () => {
-    const token = await fetchToken('oauth4webapi', 'body');
-    await get('/v1/orders', token);
-    await tillgate.stop();
-    const lines = tillgate.log().trim().split('\n');
-    const callers = new Set(lines.map((line) => (JSON.parse(line) as { client_id?: string }).client_id));
-    expect([...callers]).toEqual(expect.arrayContaining(METHODS.map(clientId)));
-    expect(token.split('.').filter((part) => tillgate.log().includes(part))).toEqual([]);
   });
 });

@@ -1,12 +1,12 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import certificates from '../../support/certificates.json';
 import { gateApp } from '../../support/gate-app';
 import { token } from '../../support/issuer';
+import { listen } from '../../support/listen';
+import type { Listening } from '../../support/listen';
 import { expectRefusal } from '../../support/refusals';
 import { mtls } from '../../../src/gate/possession';
 import { certificateBehind } from '../../support/mtls-recipes';
@@ -22,14 +22,13 @@ const BOUND = token({ claims: { cnf: { 'x5t#S256': THUMBPRINT } } });
 const page = readFileSync(join(__dirname, '../../../docs/possession.md'), 'utf8');
 const [, DOCUMENTED = ''] = /^```nginx\n([^]*?)^```$/m.exec(page) ?? [];
 const through = gateApp({ possession: [mtls({ certificate: certificateBehind('nginx') })] });
-const api = createServer(through.app);
+let api: Listening;
 let documented: NginxServer;
 let older: NginxServer;
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
-  const { port: apiPort } = api.address() as AddressInfo;
-  const addresses = { 'http://127.0.0.1:3000;': `http://127.0.0.1:${apiPort};` };
+  api = await listen(through.app);
+  const addresses = { 'http://127.0.0.1:3000;': `${api.url};` };
   documented = await startNginx(DOCUMENTED, '443', addresses);
   older = await startNginx(DOCUMENTED.replace('$ssl_client_escaped_cert', '$ssl_client_cert'), '443', addresses);
 });
@@ -40,7 +39,7 @@ beforeEach(() => {
 
 afterAll(async () => {
   await Promise.all([documented?.stop(), older?.stop()]);
-  await new Promise((resolve) => api.close(resolve));
+  await api.close();
 });
 
 /** GET /v1/orders with the bound token, in supertest's shape. */
