@@ -129,149 +129,107 @@ function remembering(partOf: (req: Request) => unknown): Mistake {
 }
 
 /** More mistakes about keys: three shapes each for what a token brings, and for a key that was removed. */
-export const KEY_MISTAKES: readonly (readonly [what: string, mistake: Mistake])[] = [
-  [
-    'verifies with the certificate that the token brings',
-    openTo((req) => {
-      const text = certificateOf(req);
-      return isSignedBy(req, text ? new X509Certificate(Buffer.from(text, 'base64')).publicKey : undefined);
-    }),
-  ],
-  [
-    'asks of a certificate only whether its time is over',
-    openTo((req) => {
-      const found = certificateOf(req);
-      const certificate = found ? new X509Certificate(Buffer.from(found, 'base64')) : undefined;
-      return Date.parse(certificate?.validTo ?? '') > Date.now() && isSignedBy(req, certificate?.publicKey);
-    }),
-  ],
-  [
-    'writes the certificate of a token into a file of keys',
-    openTo((req) => {
-      const text = certificateOf(req);
-      const pem = `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
-      return isSignedBy(req, text ? createPublicKey(pem) : undefined);
-    }),
-  ],
-  ['keeps good tokens whole', remembering((req) => req.headers.authorization)],
-  ['keeps the signatures of good tokens', remembering((req) => partsOf(req)[2])],
-  ['keeps what a good token says', remembering((req) => partsOf(req)[1])],
-];
+export const KEY_MISTAKES: Readonly<Record<string, Mistake>> = {
+  'verifies with the certificate that the token brings': openTo((req) => {
+    const text = certificateOf(req);
+    return isSignedBy(req, text ? new X509Certificate(Buffer.from(text, 'base64')).publicKey : undefined);
+  }),
+  'asks of a certificate only whether its time is over': openTo((req) => {
+    const found = certificateOf(req);
+    const certificate = found ? new X509Certificate(Buffer.from(found, 'base64')) : undefined;
+    return Date.parse(certificate?.validTo ?? '') > Date.now() && isSignedBy(req, certificate?.publicKey);
+  }),
+  'writes the certificate of a token into a file of keys': openTo((req) => {
+    const text = certificateOf(req);
+    const pem = `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
+    return isSignedBy(req, text ? createPublicKey(pem) : undefined);
+  }),
+  'keeps good tokens whole': remembering((req) => req.headers.authorization),
+  'keeps the signatures of good tokens': remembering((req) => partsOf(req)[2]),
+  'keeps what a good token says': remembering((req) => partsOf(req)[1]),
+};
 
 /** Three shapes for each class of cases. */
-export const MISTAKES: Readonly<
-  Partial<Record<CaseClass, Readonly<Record<'first' | 'second' | 'third', readonly [what: string, mistake: Mistake]>>>>
-> = {
+export const MISTAKES: Readonly<Partial<Record<CaseClass, Readonly<Record<string, Mistake>>>>> = {
   token: {
-    first: [
-      'verifies with the key that the token brings',
-      openTo((req) => {
-        const { jwk } = decode(partsOf(req)[0]) as { jwk?: JsonWebKey };
-        return isSignedBy(req, jwk && createPublicKey({ key: jwk, format: 'jwk' }));
-      }),
-    ],
-    second: [
-      'takes r = s = 0 for a signature',
-      openTo((req) => Buffer.from(partsOf(req)[2] ?? '', 'base64url').equals(Buffer.alloc(64))),
-    ],
-    third: [
-      'was deployed with the secret of the example',
-      openTo((req) => {
-        const [head, payload, signature] = partsOf(req);
-        const made = createHmac('sha256', 'changeme').update(`${head}.${payload}`).digest('base64url');
-        return made === signature;
-      }),
-    ],
+    'verifies with the key that the token brings': openTo((req) => {
+      const { jwk } = decode(partsOf(req)[0]) as { jwk?: JsonWebKey };
+      return isSignedBy(req, jwk && createPublicKey({ key: jwk, format: 'jwk' }));
+    }),
+    'takes r = s = 0 for a signature': openTo((req) =>
+      Buffer.from(partsOf(req)[2] ?? '', 'base64url').equals(Buffer.alloc(64)),
+    ),
+    'was deployed with the secret of the example': openTo((req) => {
+      const [head, payload, signature] = partsOf(req);
+      const made = createHmac('sha256', 'changeme').update(`${head}.${payload}`).digest('base64url');
+      return made === signature;
+    }),
   },
   scope: {
-    first: [
-      'takes dots and dashes for the same',
-      finds(({ scope }) => String(scope).replaceAll('-', '.').split(' ').includes('stock.read')),
-    ],
-    second: [
-      'takes the plural for the singular',
-      finds(({ scope }) => /(^| )stocks?[.:]reads?( |$)/.test(String(scope).replaceAll(':', '.'))),
-    ],
-    third: ['cuts what follows the scope', finds(({ scope }) => / ?stock\.read:( |$)/.test(String(scope)))],
+    'takes dots and dashes for the same': finds(({ scope }) =>
+      String(scope).replaceAll('-', '.').split(' ').includes('stock.read'),
+    ),
+    'takes the plural for the singular': finds(({ scope }) =>
+      /(^| )stocks?[.:]reads?( |$)/.test(String(scope).replaceAll(':', '.')),
+    ),
+    'cuts what follows the scope': finds(({ scope }) => / ?stock\.read:( |$)/.test(String(scope))),
   },
   form: {
-    first: [
-      'flattens lists in lists',
-      finds(({ scope }) => [scope].flat(3).length === 1 && String(scope) === 'stock.read' && typeof scope !== 'string'),
-    ],
-    second: [
-      'takes the scope of the actor',
-      finds(({ act }) => (act as { scope?: string } | undefined)?.scope === 'stock.read'),
-    ],
-    third: [
-      'takes roles at any API',
-      finds(({ resource_access: access = {} }) => JSON.stringify(access).includes('"stock.read"')),
-    ],
+    'flattens lists in lists': finds(
+      ({ scope }) => [scope].flat(3).length === 1 && String(scope) === 'stock.read' && typeof scope !== 'string',
+    ),
+    'takes the scope of the actor': finds(({ act }) => (act as { scope?: string } | undefined)?.scope === 'stock.read'),
+    'takes roles at any API': finds(({ resource_access: access = {} }) =>
+      JSON.stringify(access).includes('"stock.read"'),
+    ),
   },
   transport: {
-    first: [
-      'takes an assertion in a form',
-      openTo(({ body }) => isGood((body as { assertion?: string } | undefined)?.assertion)),
-    ],
-    second: [
-      'reads scopes from a cookie beside the token',
-      { guard: unless((req) => isGood(cookie(req, 'id_token'))) },
-    ],
-    third: [
-      'takes the user of Basic credentials for a token',
-      openTo((req) => {
-        const [scheme, text = ''] = (req.headers.authorization ?? '').split(' ');
-        return scheme === 'Basic' && isGood(Buffer.from(text, 'base64').toString().split(':')[0]);
-      }),
-    ],
+    'takes an assertion in a form': openTo(({ body }) =>
+      isGood((body as { assertion?: string } | undefined)?.assertion),
+    ),
+    'reads scopes from a cookie beside the token': { guard: unless((req) => isGood(cookie(req, 'id_token'))) },
+    'takes the user of Basic credentials for a token': openTo((req) => {
+      const [scheme, text = ''] = (req.headers.authorization ?? '').split(' ');
+      return scheme === 'Basic' && isGood(Buffer.from(text, 'base64').toString().split(':')[0]);
+    }),
   },
   variant: {
-    first: ['has a full view for its own page', openTo((req) => req.query['view'] === 'full')],
-    second: ['trusts one warehouse', openTo((req) => req.headers['x-warehouse'] === 'south')],
-    third: ['prepares a representation first', openTo((req) => req.headers['prefer'] === 'return=representation')],
+    'has a full view for its own page': openTo((req) => req.query['view'] === 'full'),
+    'trusts one warehouse': openTo((req) => req.headers['x-warehouse'] === 'south'),
+    'prepares a representation first': openTo((req) => req.headers['prefer'] === 'return=representation'),
   },
   state: {
-    first: ['keeps tokens by their id', remembering((req) => decode(partsOf(req)[1])['jti'])],
-    second: [
-      'keeps the scopes of the last token in a variable of the module',
-      {
-        gate: (_issuer, gate) => (req, res, next) =>
-          void gate(req, res, () => {
-            lastScopes = req.auth?.scopes ?? [];
-            next();
-          }),
-        guard: (guard) => async (req, res, next) => {
-          await wait(5);
-          if (lastScopes.includes('stock.read')) next();
-          else void guard(req, res, next);
-        },
+    'keeps tokens by their id': remembering((req) => decode(partsOf(req)[1])['jti']),
+    'keeps the scopes of the last token in a variable of the module': {
+      gate: (_issuer, gate) => (req, res, next) =>
+        void gate(req, res, () => {
+          lastScopes = req.auth?.scopes ?? [];
+          next();
+        }),
+      guard: (guard) => async (req, res, next) => {
+        await wait(5);
+        if (lastScopes.includes('stock.read')) next();
+        else void guard(req, res, next);
       },
-    ],
-    third: [
-      'starts a session with the first good token',
-      {
-        ...openTo((req) => cookie(req, 'sid') === 'till-session'),
-        send: (_req, res) => res.cookie('sid', 'till-session').json(LEVELS),
-      },
-    ],
+    },
+    'starts a session with the first good token': {
+      ...openTo((req) => cookie(req, 'sid') === 'till-session'),
+      send: (_req, res) => res.cookie('sid', 'till-session').json(LEVELS),
+    },
   },
   leak: {
-    first: [
-      'puts a stack into its refusal',
-      {
-        guard: refusing(
-          (res) =>
-            void res
-              .status(403)
-              .set('WWW-Authenticate', 'Bearer')
-              .json({ stack: new Error('no').stack }),
-        ),
-      },
-    ],
-    second: ['counts what it hides', { guard: refusing((res) => void res.set('X-Total-Count', '4711')) }],
-    third: [
-      'lets the network of its host keep it',
-      { send: (_req, res) => res.set('Surrogate-Control', 'max-age=3600').json(LEVELS) },
-    ],
+    'puts a stack into its refusal': {
+      guard: refusing(
+        (res) =>
+          void res
+            .status(403)
+            .set('WWW-Authenticate', 'Bearer')
+            .json({ stack: new Error('no').stack }),
+      ),
+    },
+    'counts what it hides': { guard: refusing((res) => void res.set('X-Total-Count', '4711')) },
+    'lets the network of its host keep it': {
+      send: (_req, res) => res.set('Surrogate-Control', 'max-age=3600').json(LEVELS),
+    },
   },
 };

@@ -1,7 +1,11 @@
-import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import type { WriteFileOptions } from 'node:fs';
+import * as promises from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ClientRow } from '../../../src/cli/auth-server/store';
-import { Store } from '../../../src/cli/auth-server/store';
+import { writeDurably } from '../../../src/cli/auth-server/data-directory';
+import { readState, Store } from '../../../src/cli/auth-server/store';
+import type { ClientRow, State } from '../../../src/cli/auth-server/store';
 import { newSigningKey } from '../../../src/cli/auth-server/tokens';
 import { fakeTime, settle } from '../../support/fake-time';
 import { recordingLogger } from '../../support/log';
@@ -9,6 +13,11 @@ import { expectPrivate } from '../../support/private-file';
 import { changesOf, closeAll, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
+
+function openStore(write: typeof writeDurably, dataDir = newDirectory(), clock = Date.now): Promise<Store> {
+  const newKeys = async () => ({ signing: await newSigningKey(), retired: [] });
+  return Store.open({ dataDir, clock, logger: recordingLogger(), newKeys, write });
+}
 
 describe('what is kept on disk', () => {
   it('survives a restart as a whole: clients, secrets, tokens, keys, retired ones too', async () => {
@@ -110,13 +119,8 @@ describe('changes that arrive together', () => {
     const time = fakeTime();
     const written: (() => void)[] = [];
     let slow = false;
-    const store = await Store.open({
-      dataDir: newDirectory(),
-      clock: time.clock,
-      logger: recordingLogger(),
-      newKeys: async () => ({ signing: await newSigningKey(), retired: [] }),
-      write: () => (slow ? new Promise((resolve) => written.push(resolve)) : Promise.resolve()),
-    });
+    const write = () => (slow ? new Promise((resolve) => written.push(resolve)) : Promise.resolve());
+    const store = await openStore(write, newDirectory(), time.clock);
     slow = true;
     const add = (id: string) => store.change((_state, nowMs) => ({ put: row(id), value: [id, nowMs] }));
     const first = add('a');
@@ -142,5 +146,202 @@ describe('changes that arrive together', () => {
     await closing;
     expect([...store.state.clients.keys()]).toEqual(['a', 'b']);
     await expect(add('e')).rejects.toThrow('the token server is closed');
+  });
+});
+
+describe('a durable file', () => {
+  /** A new file for the owner only, flushed before the call resolves. */
+  const WRITE = 'write {"flag":"wx","mode":384,"flush":true}';
+  type FileSystem = NonNullable<Parameters<typeof writeDurably>[2]>;
+
+  const full = Object.assign(new Error('no space left'), { code: 'ENOSPC', syscall: 'write' });
+
+  /** The real file system, whose calls are recorded in order. `refuse` makes one kind of call fail. */
+  function recordingFileSystem(refuse?: string): { fs: FileSystem; calls: string[] } {
+    const calls: string[] = [];
+    function record(call: string): void {
+      calls.push(call);
+      if (call === refuse) throw full;
+    }
+    const fs = {
+      async writeFile(path: string, text: string, options: WriteFileOptions) {
+        await promises.writeFile(path, text.slice(0, 2), options);
+        record(`write ${JSON.stringify(options)}`);
+        await promises.writeFile(path, text);
+      },
+      async open(path: string, flags: string) {
+        calls.push('open directory');
+        const handle = await promises.open(path, flags);
+        return {
+          async sync() {
+            record('sync directory');
+            await handle.sync();
+          },
+          async close() {
+            await handle.close();
+            record('close directory');
+          },
+        };
+      },
+      async rename(from: string, to: string) {
+        record('rename');
+        await promises.rename(from, to);
+      },
+      rm: promises.rm,
+    };
+    return { fs: fs as unknown as FileSystem, calls };
+  }
+
+  it('replaces the file, readable for its owner only, and leaves nothing next to it', async () => {
+    const path = join(newDirectory(), 'state.json');
+    writeFileSync(path, 'old', { mode: 0o644 });
+    await writeDurably(path, 'new');
+    expect(readFileSync(path, 'utf8')).toBe('new');
+    expectPrivate(path);
+    expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
+  });
+
+  it('a token server flushes its new file before it renames it, and the directory after that', async () => {
+    const { fs, calls } = recordingFileSystem();
+    const store = await openStore((path, text) => writeDurably(path, text, fs));
+    calls.length = 0;
+    await store.change(({ keys }) => ({ keys, value: undefined }));
+    expect(calls).toEqual([WRITE, 'rename', 'open directory', 'sync directory', 'close directory']);
+    await store.close();
+  });
+
+  it('writes to a new file with a random name: neither a file nor a link that waits there is written through', async () => {
+    const names: string[] = [];
+    const rename: FileSystem['rename'] = (from, to) => {
+      names.push(String(from));
+      return promises.rename(from, to);
+    };
+    const path = join(newDirectory(), 'state.json');
+    await writeDurably(path, 'one', { ...promises, rename });
+    await writeDurably(path, 'two', { ...promises, rename });
+    expect(new Set(names).size).toBe(2);
+    expect(names.every((name) => /^state\.json\.[0-9a-f]{12}\.tmp$/.test(name.slice(path.length - 10)))).toBe(true);
+
+    const target = join(newDirectory(), 'elsewhere');
+    writeFileSync(target, 'mine');
+    const writeFile: FileSystem['writeFile'] = (name, text, options) => {
+      symlinkSync(target, name as string);
+      return promises.writeFile(name, text, options);
+    };
+    await expect(writeDurably(path, 'three', { ...promises, writeFile })).rejects.toMatchObject({ code: 'EEXIST' });
+    expect([readFileSync(target, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['mine', 'two']);
+  });
+
+  it('replaces a symbolic link instead of following it', async () => {
+    const [target, path] = [join(newDirectory(), 'elsewhere'), join(newDirectory(), 'state.json')];
+    writeFileSync(target, 'mine');
+    symlinkSync(target, path);
+    await writeDurably(path, 'new');
+    expect([readFileSync(target, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['mine', 'new']);
+    expect(lstatSync(path).isSymbolicLink()).toBe(false);
+  });
+
+  it.each([WRITE, 'rename'])(
+    'leaves the old file as it was when the disk is full at: %s, and removes the new one',
+    async (call) => {
+      const path = join(newDirectory(), 'state.json');
+      writeFileSync(path, 'old');
+      await expect(writeDurably(path, 'new', recordingFileSystem(call).fs)).rejects.toBe(full);
+      expect(readFileSync(path, 'utf8')).toBe('old');
+      expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
+      await writeDurably(path, 'new');
+      expect(readFileSync(path, 'utf8')).toBe('new');
+    },
+  );
+
+  it('does without the flush of a directory where the system has none', async () => {
+    const path = join(newDirectory(), 'state.json');
+    await writeDurably(path, 'new', recordingFileSystem('sync directory').fs);
+    expect(readFileSync(path, 'utf8')).toBe('new');
+  });
+
+  it('a start removes what earlier processes have left half-written, and nothing else', async () => {
+    const dataDir = newDirectory();
+    const names = ['state.json.0123456789ab.tmp', 'state.json.tmp', 'state.json.bak', 'other.tmp'];
+    for (const name of names) writeFileSync(join(dataDir, name), 'a piece');
+    await startServer({ dataDir });
+    const files = readdirSync(dataDir).filter((name) => !name.startsWith('lock.'));
+    expect(files.sort()).toEqual(['.gitignore', 'other.tmp', 'state.json', 'state.json.bak']);
+  });
+
+  it('a state file that is cut off anywhere is refused, and not overwritten', async () => {
+    const server = await startServer();
+    await registerClient(server);
+    const { dataDir } = server;
+    const path = join(dataDir, 'state.json');
+    await server.auth.close();
+    const whole = readFileSync(path);
+    for (let tenths = 0; tenths < 10; tenths++) {
+      const part = whole.subarray(0, Math.floor((whole.length * tenths) / 10));
+      writeFileSync(path, part);
+      await expect(startServer({ dataDir })).rejects.toThrow(
+        `the state of the token server in ${path} cannot be used: it is not a JSON object; restore it, or delete it to begin anew`,
+      );
+      expect(readFileSync(path).equals(part)).toBe(true);
+    }
+    writeFileSync(path, whole);
+    expect((await startServer({ dataDir })).auth.list()).toHaveLength(1);
+  });
+
+  it('a data directory that is a file is refused with what to do', async () => {
+    const dataDir = join(newDirectory(), 'file');
+    writeFileSync(dataDir, '');
+    await expect(startServer({ dataDir })).rejects.toThrow(
+      `the data directory ${dataDir} cannot be written (EEXIST): make it writable, or choose another`,
+    );
+  });
+
+  it('a first state that finds no room is refused, and the next start begins it', async () => {
+    const dataDir = newDirectory();
+    await expect(openStore(() => Promise.reject(full), dataDir)).rejects.toThrow(
+      `the data directory ${dataDir} cannot be written (ENOSPC): make room on its disk`,
+    );
+    expect(readdirSync(dataDir)).toEqual(['.gitignore']);
+    await registerClient(await startServer({ dataDir }));
+  });
+});
+
+describe('the state file', () => {
+  const OTHER_FORMAT = 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)';
+
+  /** The text of a state with a live client, a deleted one, and a retired key. */
+  async function exampleText(): Promise<string> {
+    const server = await startServer();
+    await registerClient(server);
+    await server.post('/clients/pos-17/secrets');
+    await registerClient(server, { client_id: 'gone' });
+    await server.delete('/clients/gone');
+    await server.auth.rotateKeys();
+    return readFileSync(join(server.dataDir, 'state.json'), 'utf8');
+  }
+
+  /** Reads a state file with this text; rejects with what is wrong with it. */
+  async function read(text: string): Promise<State | undefined> {
+    const path = join(newDirectory(), 'state.json');
+    writeFileSync(path, text);
+    return readState(path).catch(({ message }: Error) => {
+      const [, wrong] = message.split(`the state of the token server in ${path} cannot be used: `);
+      throw new Error(wrong?.replace('; restore it, or delete it to begin anew', ''));
+    });
+  }
+
+  it('a state is read as it was written', async () => {
+    const text = await exampleText();
+    const { keys, clients } = (await read(text))!;
+    expect({ format: 2, keys, clients: [...clients.values()] }).toEqual(JSON.parse(text));
+  });
+
+  it.each<[string, (text: string) => string, string]>([
+    ['of format 1', (text) => text.replace('"format":2', '"format":1'), OTHER_FORMAT],
+    ['of format 3', (text) => text.replace('"format":2', '"format":3'), OTHER_FORMAT],
+    ['that is a list', () => '[]', 'it is not a JSON object'],
+    ['that is text', () => '"text"', 'it is not a JSON object'],
+  ])('a state %s is refused', async (_what, change, message) => {
+    await expect(read(change(await exampleText()))).rejects.toThrow(new Error(message));
   });
 });
