@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import ts from 'typescript';
+import { listFiles, nodesOf } from './sources';
 
 /*
  * What belongs to others (callbacks, loggers, sources, stores) may throw, reject, or return a promise where none is expected;
@@ -90,24 +91,6 @@ describe('code of others', () => {
     expect(found.filter((name) => !TIMERS.includes(name))).toEqual([]);
   });
 });
-
-function listFiles(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return listFiles(path);
-    return entry.name.endsWith('.ts') ? [path] : [];
-  });
-}
-
-function nodesOf(node: ts.Node): ts.Node[] {
-  const found: ts.Node[] = [];
-  const visit = (each: ts.Node): void => {
-    found.push(each);
-    ts.forEachChild(each, visit);
-  };
-  visit(node);
-  return found;
-}
 
 interface Row {
   readonly name: string;

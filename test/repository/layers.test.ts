@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import ts from 'typescript';
+import { listFiles, nodesOf } from './sources';
 
 const TEST = resolve(__dirname, '..');
 const SRC = resolve(__dirname, '../../src');
@@ -265,14 +266,6 @@ function countLines(path: string): number {
   return readFileSync(path, 'utf8').split('\n').length - 1;
 }
 
-function listFiles(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return ['dist', 'node_modules'].includes(entry.name) ? [] : listFiles(path);
-    return entry.name.endsWith('.ts') ? [path] : [];
-  });
-}
-
 /** Every static, dynamic and type-only import, as the compiler sees it: text in comments and strings does not count. */
 function importsOf(file: string): Import[] {
   return specifiersIn(readFileSync(join(SRC, file), 'utf8')).map((specifier) => ({ from: file, specifier }));
@@ -280,14 +273,8 @@ function importsOf(file: string): Import[] {
 
 /** By the parser: the compiler's quick look loses its way in a regular expression with a quote. */
 function specifiersIn(text: string): readonly string[] {
-  const specifiers: string[] = [];
-  function visit(node: ts.Node): void {
-    const literal = specifierOf(node);
-    if (literal && ts.isStringLiteral(literal)) specifiers.push(literal.text);
-    ts.forEachChild(node, visit);
-  }
-  visit(ts.createSourceFile('file.ts', text, ts.ScriptTarget.Latest));
-  return specifiers;
+  const literals = nodesOf(ts.createSourceFile('file.ts', text, ts.ScriptTarget.Latest)).map(specifierOf);
+  return literals.flatMap((literal) => (literal && ts.isStringLiteral(literal) ? [literal.text] : []));
 }
 
 function specifierOf(node: ts.Node): ts.Node | undefined {
@@ -304,9 +291,8 @@ function specifierOf(node: ts.Node): ts.Node | undefined {
 function hasImportCall(file: string): boolean {
   const text = readFileSync(join(SRC, file), 'utf8');
   const isImportCall = (node: ts.Node): boolean =>
-    (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) ||
-    ts.forEachChild(node, (child) => isImportCall(child) || undefined) === true;
-  return /\bimport\s*\(/.test(text) && isImportCall(ts.createSourceFile(file, text, ts.ScriptTarget.Latest));
+    ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword;
+  return nodesOf(ts.createSourceFile(file, text, ts.ScriptTarget.Latest)).some(isImportCall);
 }
 
 /** Variables at the top of a file that can be assigned, and collections; a weak one holds nothing. */

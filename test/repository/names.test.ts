@@ -1,26 +1,19 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { relative, resolve, sep } from 'node:path';
 import ts from 'typescript';
+import { listFiles } from './sources';
 
 const GATE = resolve(__dirname, '../../src/gate');
 
 /** Two things with one name are one thing with a bad name, also where neither is exported. */
 it('no name is declared at the top of two files of the gate', () => {
   const owners = new Map<string, string[]>();
-  for (const path of listSources(GATE)) {
+  for (const path of listFiles(GATE)) {
     const file = relative(GATE, path).split(sep).join('/');
     for (const name of declaredIn(path)) owners.set(name, [...(owners.get(name) ?? []), file]);
   }
   expect([...owners].filter(([, files]) => files.length > 1)).toEqual([]);
 });
-
-function listSources(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return ['node_modules', 'dist'].includes(entry.name) ? [] : listSources(path);
-    return entry.name.endsWith('.ts') ? [path] : [];
-  });
-}
 
 /** What the statements of a file declare, each name once: a type and a value may share one. */
 function declaredIn(path: string): ReadonlySet<string> {
