@@ -119,7 +119,7 @@ describe('changes that arrive together', () => {
     const time = fakeTime();
     const written: (() => void)[] = [];
     let slow = false;
-    const write = () => (slow ? new Promise((resolve) => written.push(resolve)) : Promise.resolve());
+    const write = () => (slow ? new Promise<void>((resolve) => written.push(resolve)) : Promise.resolve());
     const store = await openStore(write, newDirectory(), time.clock);
     slow = true;
     const add = (id: string) => store.change((_state, nowMs) => ({ put: row(id), value: [id, nowMs] }));
