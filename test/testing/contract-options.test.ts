@@ -12,6 +12,9 @@ import type { SampleParts } from './sample-app';
 
 const issuer = createTestIssuer();
 
+/** The sample app with a gate of the issuer, and parts of its own. */
+const appWith = (parts: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...parts });
+
 describe('options', () => {
   // eslint-disable-next-line @typescript-eslint/no-require-imports
   const express4 = require('express-4') as typeof express;
@@ -24,7 +27,6 @@ describe('options', () => {
   } as const;
   /** Leaves the classes that every app is tested with: enough for an option that treats all cases alike. */
   const brief = { ...ofOrders, classes: ['token', 'scope', 'document', 'routes'] } as const;
-  const appWith = (bug: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...bug });
 
   describe('contractCases() over HTTP', () => {
     it('tests a server by its URL, with superseded tokens', async () => {
@@ -94,12 +96,8 @@ describe('options', () => {
       }
       const app = appWith({ getOrder: [loadTable, ...sampleParts(tillgate(issuer)).getOrder] });
 
-      const order = {
-        ...brief,
-        app,
-        classes: ['scope'],
-        ignore: ['/api/orders', '/api/whoami', '/api/health'],
-      } as const;
+      const ignore = ['/api/orders', '/api/whoami', '/api/health'];
+      const order = { ...brief, app, classes: ['scope'], ignore } as const;
       expect(await failuresOf(contractCases(order))).toEqual([]);
       const strict = { ...order, strict: true };
       const found = await failuresOf(contractCases(strict));
@@ -164,36 +162,32 @@ describe('options', () => {
   });
 
   it('quick cases try the tokens that any gate refuses once per gate, full ones on every operation', () => {
-    const count = (depth: 'quick' | 'full'): number =>
-      contractCases({ app: appWith(), openapi, issuer, depth }).filter(({ name }) => name.includes('an expired token'))
-        .length;
+    const count = (depth: 'quick' | 'full'): number => {
+      const cases = contractCases({ app: appWith(), openapi, issuer, depth });
+      return cases.filter(({ name }) => name.includes('an expired token')).length;
+    };
     expect([count('quick'), count('full')]).toEqual([1, 5]);
   });
 
   describe('an API that learns late of a change', () => {
     /** Only every second request sees the floor of its client. */
-    function lateApp() {
+    function late() {
       const asked = new Map<string, number>();
       function readFloor(clientId: string): number {
         asked.set(clientId, (asked.get(clientId) ?? 0) + 1);
         return asked.get(clientId)! % 2 === 1 ? 0 : floorOf(issuer, clientId);
       }
-      return assemble(sampleParts({ gate: gateOf(issuer, readFloor), guard: homemadeGuard }));
+      const app = assemble(sampleParts({ gate: gateOf(issuer, readFloor), guard: homemadeGuard }));
+      return { app, ...brief, classes: ['token'], generations: true } as const;
     }
 
     it('passes within propagationMs', async () => {
-      const cases = contractCases({
-        app: lateApp(),
-        ...brief,
-        classes: ['token'],
-        generations: true,
-        propagationMs: 5_000,
-      });
+      const cases = contractCases({ ...late(), propagationMs: 5_000 });
       expect(await failuresOf(cases)).toEqual([]);
     });
 
     it('fails without propagationMs', async () => {
-      const cases = contractCases({ app: lateApp(), ...brief, classes: ['token'], generations: true });
+      const cases = contractCases(late());
       expect((await failuresOf(cases, 1))[0]).toContain('refuses a superseded token\n  status: expected 401, got 200');
     });
   });
@@ -227,10 +221,8 @@ describe('options', () => {
       const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
       const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
       const names = cases.map(({ name }) => name).filter((name) => name.includes('accepts a token with only'));
-      expect(names).toEqual([
-        'GET /orders accepts a token with only a',
-        'GET /orders accepts a token with only a and b',
-      ]);
+      const accepts = 'GET /orders accepts a token with only';
+      expect(names).toEqual([`${accepts} a`, `${accepts} a and b`]);
     });
   });
 
@@ -276,73 +268,65 @@ describe('options', () => {
   }
 });
 
-describe('untrusted', () => {
-  const appWith = (parts: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...parts });
+/** The classes of cases of which an API that trusts another issuer fails some. */
+const UNTIL_TRUSTED = ['token', 'scope', 'document', 'routes'] as const;
 
-  /** The classes of cases of which an API that trusts another issuer fails some. */
-  const UNTIL_TRUSTED = ['token', 'scope', 'document', 'routes'] as const;
+function refuseWith429(res: Parameters<SampleParts['first']>[1]): void {
+  const { headers, status, reason } = new AuthError('too_many_unknown_keys');
+  res.status(status).set(headers).json({ code: reason });
+}
 
-  function refuseWith429(res: Parameters<SampleParts['first']>[1]): void {
-    const { headers, status, reason } = new AuthError('too_many_unknown_keys');
-    res.status(status).set(headers).json({ code: reason });
-  }
+describe('an API that does not trust the issuer', () => {
+  it('is reported once and clearly, before any other case', async () => {
+    const stranger = createTestIssuer({ audience: 'https://elsewhere.test' });
+    const [first, ...others] = await failuresOf(
+      contractCases({ app: appWith(), openapi, issuer: stranger, classes: UNTIL_TRUSTED }),
+    );
+    expect(first).toBe(
+      'The API accepts tokens of the test issuer\n' +
+        "  None of this issuer's tokens is accepted: GET /api/orders responded 401 wrong_audience, and so did 4 more. " +
+        'Give authenticate() the options of the issuer, or configure its issuer, audience and keys.',
+    );
+    expect(others.filter((message) => message.includes('None of this'))).toEqual([]);
+  });
 
-  describe('an API that does not trust the issuer', () => {
-    it('is reported once and clearly, before any other case', async () => {
-      const stranger = createTestIssuer({ audience: 'https://elsewhere.test' });
-      const [first, ...others] = await failuresOf(
-        contractCases({ app: appWith(), openapi, issuer: stranger, classes: UNTIL_TRUSTED }),
-      );
-      expect(first).toBe(
-        'The API accepts tokens of the test issuer\n' +
-          "  None of this issuer's tokens is accepted: GET /api/orders responded 401 wrong_audience, and so did 4 more. " +
-          'Give authenticate() the options of the issuer, or configure its issuer, audience and keys.',
-      );
-      expect(others.filter((message) => message.includes('None of this'))).toEqual([]);
-    });
+  it.each<[string, SampleParts['first']]>([
+    ['needs no token by mistake', (req, res, next) => (req.path === '/api/orders' ? void res.json([]) : next())],
+    ['does not exist', (req, res, next) => (req.path === '/api/orders' ? void res.sendStatus(404) : next())],
+  ])('is reported also where one operation %s', async (_what, first) => {
+    const stranger = createTestIssuer();
+    const [found] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer: stranger }), 1);
+    expect(found).toContain('GET /api/orders/{id} responded 401 unknown_key, and so did 2 more.');
+  });
 
-    it.each<[string, SampleParts['first']]>([
-      ['needs no token by mistake', (req, res, next) => (req.path === '/api/orders' ? void res.json([]) : next())],
-      ['does not exist', (req, res, next) => (req.path === '/api/orders' ? void res.sendStatus(404) : next())],
-    ])('is reported also where one operation %s', async (_what, first) => {
-      const stranger = createTestIssuer();
-      const [found] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer: stranger }), 1);
-      expect(found).toContain('GET /api/orders/{id} responded 401 unknown_key, and so did 2 more.');
-    });
+  it('is reported when its keys cannot be fetched', async () => {
+    const gate = authenticate({ ...issuer.options, keys: undefined, issuer: 'http://127.0.0.1:1', logger: silent });
+    const [found] = await failuresOf(contractCases({ app: appWith({ gate }), openapi, issuer }), 1);
+    await gate.close();
+    expect(found).toContain("None of this issuer's tokens is accepted: GET /api/orders responded 503 keys_unavailable");
+  });
 
-    it('is reported when its keys cannot be fetched', async () => {
-      const gate = authenticate({ ...issuer.options, keys: undefined, issuer: 'http://127.0.0.1:1', logger: silent });
-      const [found] = await failuresOf(contractCases({ app: appWith({ gate }), openapi, issuer }), 1);
-      await gate.close();
-      expect(found).toContain(
-        "None of this issuer's tokens is accepted: GET /api/orders responded 503 keys_unavailable",
-      );
-    });
+  it('is reported when its gate cannot ask for the key', async () => {
+    const first: SampleParts['first'] = (req, res, next) => {
+      if (req.headers.authorization === undefined) next();
+      else refuseWith429(res);
+    };
+    const [found, ...others] = await failuresOf(
+      contractCases({ app: appWith({ first }), openapi, issuer, classes: UNTIL_TRUSTED }),
+    );
+    expect(found).toContain('GET /api/orders responded 429 too_many_unknown_keys, and so did 4 more.');
+    expect(others.join()).not.toContain('rate limit');
+  });
 
-    it('is reported when its gate cannot ask for the key', async () => {
-      const first: SampleParts['first'] = (req, res, next) => {
-        if (req.headers.authorization === undefined) next();
-        else refuseWith429(res);
-      };
-      const [found, ...others] = await failuresOf(
-        contractCases({ app: appWith({ first }), openapi, issuer, classes: UNTIL_TRUSTED }),
-      );
-      expect(found).toContain('GET /api/orders responded 429 too_many_unknown_keys, and so did 4 more.');
-      expect(others.join()).not.toContain('rate limit');
-    });
-
-    it('is not reported when one operation accepts a token', async () => {
-      const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.sendStatus(401)];
-      const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }), 1);
-      expect(first).toContain('GET /api/orders refuses');
-    });
+  it('is not reported when one operation accepts a token', async () => {
+    const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.sendStatus(401)];
+    const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }), 1);
+    expect(first).toContain('GET /api/orders refuses');
   });
 });
 
-const app = assemble(sampleParts(tillgate(issuer)));
-
 describe('contractCases() with wrong options', () => {
-  const good = { app, openapi, issuer };
+  const good = { app: appWith(), openapi, issuer };
   it.each([
     ['neither app nor url', { app: undefined }, 'give either app or url'],
     ['both', { url: 'http://127.0.0.1' }, 'give either app or url'],

@@ -15,9 +15,10 @@ const read = requireScope('orders:read');
 const write = requireScope('orders:write');
 
 describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter }) => {
+  const gated = () => createApp().use('/v1', gate());
+
   it('finds nothing where all is well', () => {
-    const app = createApp();
-    app.use('/v1', gate());
+    const app = gated();
     app.get('/v1/orders', read, done);
     app.post('/v1/orders', write, done);
     app.get('/v1/orders/:order_id', read, done);
@@ -69,8 +70,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
   });
 
   it('counts a guard on a path for what is below it and comes later', () => {
-    const app = createApp();
-    app.use('/v1', gate());
+    const app = gated();
     app.get('/v1/admin/early', done);
     app.use('/v1/admin', requireScope('admin'));
     app.get('/v1/admin/late', done);
@@ -92,8 +92,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
   });
 
   it('takes all() with a guard for a prelude, and all() with a handler for every operation of its path', () => {
-    const app = createApp();
-    app.use('/v1', gate());
+    const app = gated();
     app.all('/v1/orders/:id', read);
     app.get('/v1/orders/:id', done);
     app.all('/v1/orders', read, done);
@@ -101,8 +100,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
   });
 
   it('takes all() along with methods for the 405 handler', () => {
-    const app = createApp();
-    app.use('/v1', gate());
+    const app = gated();
     app.route('/v1/orders').get(read, done).post(write, done).all(done);
     app.route('/v1/orders/:id').all(pass).get(read, done);
     app.all(catchAll(app), done);
@@ -110,8 +108,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
   });
 
   it('fits several guards to all of their scopes, and a claim to a token with no scope', () => {
-    const app = createApp();
-    app.use('/v1', gate());
+    const app = gated();
     app.get('/v1/both', read, write, done);
     app.get('/v1/claim', requireClaim('store', Boolean), done);
     app.get('/v1/token', done);
@@ -124,8 +121,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
   });
 
   it('reads parameters with a pattern, by a value that fits', () => {
-    const app = createApp();
-    app.use('/v1', gate());
+    const app = gated();
     app.get(/^\/v1\/orders\/(\d+)$/, read, done);
     expect(audit(app, documentOf({ 'GET /v1/orders/{id}': ['orders:read'] }))).toEqual([]);
   });
@@ -139,8 +135,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
   });
 
   it('reports a guard that runs only for some values of a parameter', () => {
-    const app = createApp();
-    app.use('/v1', gate());
+    const app = gated();
     app.use(/^\/v1\/orders\/[a-z]+$/, read);
     app.get('/v1/orders/:id', done);
     expect(audit(app, documentOf({ 'GET /v1/orders/{id}': ['orders:read'] }))).toEqual([
