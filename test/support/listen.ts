@@ -7,7 +7,7 @@ export interface Listening {
   readonly port: number;
   /** Without a slash at its end. */
   readonly url: string;
-  close(): Promise<void>;
+  close(this: void): Promise<void>;
 }
 
 /** A server on a free port of loopback. */

@@ -31,7 +31,7 @@ describe('options', () => {
   describe('contractCases() over HTTP', () => {
     it('tests a server by its URL, with superseded tokens', async () => {
       const remote = await startTestIssuer();
-      const server = await listen(assemble(sampleParts(tillgate(remote as never))));
+      const server = await listen(assemble(sampleParts(tillgate(remote))));
       const cases = contractCases({
         url: `${server.url}/api/`,
         openapi,
