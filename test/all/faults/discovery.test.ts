@@ -51,22 +51,16 @@ it('an issuer that goes down later does no harm to known keys, and brings its ne
 });
 
 describe('a discovery document', () => {
+  const EVIL = 'https://evil.test/';
+  const MOVED = { status: '301 M', headers: 'Location: /jwks\r\n' };
   const rows: readonly [string, Fault, RegExp][] = [
     ['that never comes', () => {}, /did not respond within 5000 ms/],
     ['that drips', endless('HTTP/1.1 200 OK\r\n\r\n', Buffer.from(' '), 100), /did not respond within 5000 ms/],
     ['that breaks off', send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"issuer":'), /could not be fetched/],
     ['of 50 MB', sized(50 * 1_048_576), /more than 1048576 bytes/],
     ['that is a page', respondWith('<html>Sign in</html>'), /did not respond with a JSON object/],
-    [
-      'that stands elsewhere',
-      respondWith('', { status: '301 M', headers: 'Location: /jwks\r\n' }),
-      /responded with 301/,
-    ],
-    [
-      'of another issuer',
-      respondWith('{"issuer":"https://evil.test","jwks_uri":"https://evil.test/"}'),
-      /another issuer/,
-    ],
+    ['that stands elsewhere', respondWith('', MOVED), /responded with 301/],
+    ['of another issuer', respondWith(JSON.stringify({ issuer: EVIL, jwks_uri: EVIL })), /another issuer/],
   ];
 
   it.each(rows)('%s is an outage; a good one afterwards serves by itself', async (_what, fault, detail) => {

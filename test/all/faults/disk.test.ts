@@ -9,15 +9,8 @@ const KILOBYTES = 64;
 
 /** A file system of its own, so small that it is full soon; `undefined` is all right, else the reason why not. */
 function mountSmallDisk(directory: string): string | undefined {
-  const { status, stderr, error } = run(
-    'mount',
-    '-t',
-    'tmpfs',
-    '-o',
-    `size=${KILOBYTES}k,mode=700`,
-    'tmpfs',
-    directory,
-  );
+  const options = `size=${KILOBYTES}k,mode=700`;
+  const { status, stderr, error } = run('mount', '-t', 'tmpfs', '-o', options, 'tmpfs', directory);
   return status === 0 ? undefined : (error?.message ?? stderr.trim());
 }
 
@@ -96,12 +89,8 @@ async function expectReadsOnly(client: Awaited<ReturnType<typeof registerClient>
     expect(last).toBe(503);
     expect(registered.length).toBeGreaterThan(10);
     server = await server.restart();
-    expect(
-      server.auth
-        .list()
-        .map(({ client_id }) => client_id)
-        .sort(),
-    ).toEqual([...registered].sort());
+    const listed = server.auth.list().map(({ client_id }) => client_id);
+    expect(listed.sort()).toEqual([...registered].sort());
   });
 
   it('that turns read-only: the same; stopping and starting work too once it can be written', async () => {

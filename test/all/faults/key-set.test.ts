@@ -12,6 +12,14 @@ const GOOD = JSON.stringify(jwks(KEY, NEXT));
 const MEGABYTE = 1_048_576;
 const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const zeros = Buffer.alloc(65_536, 0x20);
+const UNFINISHED = `HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${GOOD.slice(0, 40)}`;
+const UNAVAILABLE = 'HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n';
+const NOISE = Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 7) % 256));
+const HEADER_LINE = Buffer.from(`X: ${'y'.repeat(999)}\r\n`);
+const NESTED = `{"keys":[${'['.repeat(1e5)}${']'.repeat(1e5)}]}`;
+const redirect = (status: string, to: string): Fault => respondWith('', { status, headers: `Location: ${to}\r\n` });
+const notJson = /did not respond with a JSON object/;
+const broken = /could not be fetched/;
 const gzip = (body: Buffer): Fault => respondWith(gzipSync(body), { headers: 'Content-Encoding: gzip\r\n' });
 
 const MOST_MS = 30_000;
@@ -22,44 +30,28 @@ const rows: readonly [string, Fault, RegExp][] = [
   ['stops in its head', (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-A'), /within 5000 ms/],
   ['drips its head', endless('HTTP/1.1 200 OK\r\n', Buffer.from('X: y\r\n'), 100), /within 5000 ms/],
   ['drips its body', endless(`${CHUNKED}`, Buffer.from('1\r\n \r\n'), 100), /within 5000 ms/],
-  [
-    'stops in its body',
-    (socket) => void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${GOOD.slice(0, 40)}`),
-    /within 5000 ms/,
-  ],
-  ['closes in its body', send(`HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n${GOOD}`), /could not be fetched/],
-  ['closes in a chunk', send(`${CHUNKED}ffff\r\n${GOOD}`), /could not be fetched/],
-  ['closes immediately', (socket) => void socket.destroy(), /could not be fetched/],
-  ['resets the connection', (socket) => void socket.resetAndDestroy(), /could not be fetched/],
-  ['speaks no HTTP', send('SSH-2.0-OpenSSH_9.6\r\n'), /could not be fetched/],
-  ['responds with bytes', send(Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 7) % 256))), /could not/],
-  ['responds with HTTP/0.9', send(GOOD), /could not be fetched/],
+  ['stops in its body', (socket) => void socket.write(UNFINISHED), /within 5000 ms/],
+  ['closes in its body', send(`HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n${GOOD}`), broken],
+  ['closes in a chunk', send(`${CHUNKED}ffff\r\n${GOOD}`), broken],
+  ['closes immediately', (socket) => void socket.destroy(), broken],
+  ['resets the connection', (socket) => void socket.resetAndDestroy(), broken],
+  ['speaks no HTTP', send('SSH-2.0-OpenSSH_9.6\r\n'), broken],
+  ['responds with bytes', send(NOISE), /could not/],
+  ['responds with HTTP/0.9', send(GOOD), broken],
   ['responds 100 and nothing more', (socket) => void socket.write('HTTP/1.1 100 \r\n\r\n'), /could not|within/],
-  [
-    'responds with 1,000 kB of headers',
-    endless('HTTP/1.1 200 OK\r\n', Buffer.from(`X: ${'y'.repeat(999)}\r\n`)),
-    /could/,
-  ],
-  [
-    'responds with an HTML page',
-    respondWith('<!doctype html><title>Sign in</title>'),
-    /did not respond with a JSON object/,
-  ],
-  ['responds with nothing', respondWith(''), /did not respond with a JSON object/],
+  ['responds with 1,000 kB of headers', endless('HTTP/1.1 200 OK\r\n', HEADER_LINE), /could/],
+  ['responds with an HTML page', respondWith('<!doctype html><title>Sign in</title>'), notJson],
+  ['responds with nothing', respondWith(''), notJson],
   ['responds with 50 MB', sized(50 * MEGABYTE), /more than 1048576 bytes/],
-  ['responds with without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/],
+  ['responds without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/],
   ['responds with 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/],
-  ['responds with invalid gzip', respondWith(GOOD, { headers: 'Content-Encoding: gzip\r\n' }), /could not be fetched/],
+  ['responds with invalid gzip', respondWith(GOOD, { headers: 'Content-Encoding: gzip\r\n' }), broken],
   ['responds 500 with keys', respondWith(GOOD, { status: '500 Oops' }), /responded with 500/],
-  ['responds 503 without end', endless('HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n', chunk(zeros)), /503/],
-  ['redirects to itself', respondWith('', { status: '302 F', headers: 'Location: /jwks\r\n' }), /responded with 302/],
-  ['redirects elsewhere', respondWith('', { status: '307 T', headers: 'Location: http://127.0.0.1:9/\r\n' }), /307/],
+  ['responds 503 without end', endless(UNAVAILABLE, chunk(zeros)), /503/],
+  ['redirects to itself', redirect('302 F', '/jwks'), /responded with 302/],
+  ['redirects elsewhere', redirect('307 T', 'http://127.0.0.1:9/'), /307/],
   ['responds 206 with keys', respondWith(GOOD, { status: '206 Partial' }), /responded with 206/],
-  [
-    'responds with keys nested 100,000 deep',
-    respondWith(`{"keys":[${'['.repeat(1e5)}${']'.repeat(1e5)}]}`),
-    /no key that/,
-  ],
+  ['responds with keys nested 100,000 deep', respondWith(NESTED), /no key that/],
 ];
 
 function chunk(bytes: Buffer): Buffer {

@@ -119,41 +119,34 @@ it('old rows are trimmed by the earlier one of the two clocks, and new ones are 
   expect(await readAll({ source })).toEqual([]);
 });
 
-describe('connections at the server', () => {
+it('connections stay at one per reader and publisher while a transaction that has its position is open', async () => {
   async function connections(name: string): Promise<number> {
-    const { rows } = await admin.query<{ count: string }>(
-      'SELECT count(*) FROM pg_stat_activity WHERE application_name = $1',
-      [name],
-    );
+    const counted = 'SELECT count(*) FROM pg_stat_activity WHERE application_name = $1';
+    const { rows } = await admin.query<{ count: string }>(counted, [name]);
     return Number(rows[0]?.count);
   }
 
-  it.each([
-    ['the table is locked', `LOCK TABLE ${TABLE} IN ACCESS EXCLUSIVE MODE`],
-    ['a transaction that has its position stays open', `SET CONSTRAINTS ALL IMMEDIATE`],
-  ])('stay at one per reader and one per publisher while %s', async (_, statement) => {
-    const [log, reading] = [open({ timeoutMs: 500 }, 'publisher'), open({ timeoutMs: 500 }, 'process')];
-    const shop = startAuthorizationServer(log.source, { timeoutMs: 500 });
-    opened.add(() => shop.publisher.close());
-    await shop.publisher.ready();
-    const api = startProcess(reading.source, { pollMs: 100, readTimeoutMs: 500 });
-    opened.add(() => api.close());
-    await untilCurrent(api, shop.record);
-    const blocking = await connect();
-    await blocking.query('BEGIN');
-    await blocking.query(INSERT, ['blocking', NOW]);
-    await blocking.query(statement);
-    let most = 0;
-    const untilMs = Date.now() + 6_000;
-    while (Date.now() < untilMs) {
-      void shop.change('pos');
-      most = Math.max(most, await connections('publisher'), await connections('process'));
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    // One that has just been given up ends within a round trip.
-    expect(most).toBeLessThanOrEqual(2);
-    await blocking.query('COMMIT');
-    await eventually('the change', () => shop.publisher.status().pending === 0);
-    await untilCurrent(api, shop.record);
-  });
+  const [log, reading] = [open({ timeoutMs: 500 }, 'publisher'), open({ timeoutMs: 500 }, 'process')];
+  const shop = startAuthorizationServer(log.source, { timeoutMs: 500 });
+  opened.add(() => shop.publisher.close());
+  await shop.publisher.ready();
+  const api = startProcess(reading.source, { pollMs: 100, readTimeoutMs: 500 });
+  opened.add(() => api.close());
+  await untilCurrent(api, shop.record);
+  const blocking = await connect();
+  await blocking.query('BEGIN');
+  await blocking.query(INSERT, ['blocking', NOW]);
+  await blocking.query('SET CONSTRAINTS ALL IMMEDIATE');
+  let most = 0;
+  const untilMs = Date.now() + 6_000;
+  while (Date.now() < untilMs) {
+    void shop.change('pos');
+    most = Math.max(most, await connections('publisher'), await connections('process'));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  // One that has just been given up ends within a round trip.
+  expect(most).toBeLessThanOrEqual(2);
+  await blocking.query('COMMIT');
+  await eventually('the change', () => shop.publisher.status().pending === 0);
+  await untilCurrent(api, shop.record);
 });
