@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Express, RequestHandler } from 'express';
 import { requireScope } from '../../../src/gate';
 import type { PresetName, Reason } from '../../../src/gate';
 import { PRESET_NAMES, PRESETS } from '../../../src/gate/token/presets';
@@ -8,22 +7,21 @@ import type { Preset } from '../../../src/gate/token/presets';
 import { gateApp } from '../../support/gate-app';
 import type { GateApp, GateAppOptions } from '../../support/gate-app';
 import { memoryGenerations } from '../../../src/gate/generation';
-import { base64url, GENERATION, NOW, token, AUDIENCE } from '../../support/issuer';
+import { GENERATION, NOW, token, AUDIENCE } from '../../support/issuer';
 import { testKey } from '../../support/keys';
 import { expectRefusal } from '../../support/refusals';
 import { PEOPLE_TOKENS } from '../../support/people-tokens';
 import { VENDOR_TOKENS } from '../../support/vendor-tokens';
 import type { VendorToken } from '../../support/vendor-tokens';
 
+/** Signs a vendor's token as it is: header and payload contain only what the vendor puts there. */
+function tokenOf({ typ, claims }: Pick<VendorToken, 'typ' | 'claims'>): string {
+  const { alg, kid } = testKey();
+  return token({ rawHeader: JSON.stringify({ alg, kid, typ }), payload: JSON.stringify(claims) });
+}
+
 describe('presets', () => {
   type Changes = { readonly typ?: string | undefined; readonly claims?: Readonly<Record<string, unknown>> };
-
-  /** Signs a vendor's token as it is: header and payload contain only what the vendor puts there. */
-  function tokenOf({ typ, claims }: Pick<VendorToken, 'typ' | 'claims'>): string {
-    const key = testKey();
-    const rawHeader = JSON.stringify({ alg: key.alg, kid: key.kid, typ });
-    return token({ rawHeader, payload: JSON.stringify(claims) });
-  }
 
   /** A gate with that preset, whose route requires the first of the token's scopes. */
   function gateFor(
@@ -75,33 +73,23 @@ describe('presets', () => {
       const cells = [preset, scopesFrom, ...alsoIn].map((name) => `\`${name}\``);
       const page = readFileSync(join(__dirname, '../../../docs/recipes.md'), 'utf8');
       const row = page.split('\n').find((line) => line.startsWith(`| ${cells[0]} `)) ?? '';
-      expect(row.split('|').map((cell) => cell.trim())).toEqual([
-        '',
-        ...cells.slice(0, 2),
-        cells.slice(2).join(', '),
-        expect.any(String),
-        '',
-      ]);
+      const [claim, from, ...more] = cells;
+      const shown = row.split('|').map((cell) => cell.trim());
+      expect(shown).toEqual(['', claim, from, more.join(', '), expect.any(String), '']);
     });
 
+    const RENAMED = { client_generation: undefined, generation: GENERATION };
+    const ZERO_FIRST = { client_generation: `0${GENERATION}` };
+    const OF_DPOP = { typ: 'DPoP', cnf: { jkt: 'x' } };
+    const ID_TOKEN = { client_id: undefined, aud: 'pos-17', nonce: 'n' };
     const rows: readonly [PresetName, string, Changes, Reason][] = [
       ['rfc9068', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
       ['rfc9068', 'azp in place of client_id', { claims: { client_id: undefined, azp: 'pos-17' } }, 'invalid_claims'],
       ['rfc9068', 'a generation as a string', { claims: { generation: String(GENERATION) } }, 'generation_invalid'],
       ['identityserver', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
       ['identityserver', 'no client_id', { claims: { client_id: undefined } }, 'invalid_claims'],
-      [
-        'identityserver',
-        'the generation under another name',
-        { claims: { client_generation: undefined, generation: GENERATION } },
-        'generation_missing',
-      ],
-      [
-        'identityserver',
-        'a generation with a leading zero',
-        { claims: { client_generation: `0${GENERATION}` } },
-        'generation_invalid',
-      ],
+      ['identityserver', 'the generation under another name', { claims: RENAMED }, 'generation_missing'],
+      ['identityserver', 'a generation with a leading zero', { claims: ZERO_FIRST }, 'generation_invalid'],
       ['openiddict', 'no sub', { claims: { sub: undefined } }, 'invalid_claims'],
       ['openiddict', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
       ['keycloak', 'the payload of an ID token', { claims: { typ: 'ID' } }, 'invalid_claims'],
@@ -109,12 +97,7 @@ describe('presets', () => {
       ['keycloak', 'the audience account alone', { claims: { aud: 'account' } }, 'wrong_audience'],
       ['keycloak', 'no typ', { typ: undefined }, 'wrong_type'],
       ['keycloak', 'the type DPoP without a key', { claims: { typ: 'DPoP' } }, 'invalid_claims'],
-      [
-        'keycloak',
-        'the type DPoP at a gate without it',
-        { claims: { typ: 'DPoP', cnf: { jkt: 'x' } } },
-        'sender_constrained',
-      ],
+      ['keycloak', 'the type DPoP at a gate without it', { claims: OF_DPOP }, 'sender_constrained'],
       ['auth0', 'no typ', { typ: undefined }, 'wrong_type'],
       ['auth0', 'no aud', { claims: { aud: undefined } }, 'wrong_audience'],
       ['okta', 'client_id in place of cid', { claims: { cid: undefined, client_id: 'pos-17' } }, 'invalid_claims'],
@@ -126,12 +109,7 @@ describe('presets', () => {
       ['hydra', 'an empty aud', { claims: { aud: [] } }, 'wrong_audience'],
       ['hydra', 'no typ', { typ: undefined }, 'wrong_type'],
       ['ping', 'another typ', { typ: 'logout+jwt' }, 'wrong_type'],
-      [
-        'ping',
-        'the payload of an ID token of PingOne',
-        { typ: undefined, claims: { client_id: undefined, aud: 'pos-17', nonce: 'n' } },
-        'invalid_claims',
-      ],
+      ['ping', 'the payload of an ID token of PingOne', { typ: undefined, claims: ID_TOKEN }, 'invalid_claims'],
       ['ping', 'no aud', { claims: { aud: undefined } }, 'invalid_claims'],
     ];
     it.each(rows)('%s refuses %s', async (preset, _what, changes, reason) => {
@@ -164,26 +142,10 @@ describe('presets', () => {
 
     it('checks the client id against a list when there is no audience (Cognito)', async () => {
       const vendor = first('cognito');
-      const routes = (app: Express, reach: RequestHandler): void =>
-        void app.get('/v1/orders', requireScope(...SCOPE), reach);
-      const SCOPE = [vendor.scopes[0] as string] as const;
-      const named = gateApp({ preset: 'cognito', audience: false, clientIds: ['other', vendor.clientId], routes });
-      await named.get(tokenOf(vendor)).expect(200);
-      const others = gateApp({ preset: 'cognito', audience: false, clientIds: ['other'], routes });
+      const accepting = (...clientIds: string[]): GateApp => gateFor(vendor, { audience: false, clientIds });
+      await accepting('other', vendor.clientId).get(tokenOf(vendor)).expect(200);
+      const others = accepting('other');
       expectRefusal(await others.get(tokenOf(vendor)), 'wrong_audience', others);
-    });
-
-    it('refuses an encrypted token (OpenIddict by default) as malformed', async () => {
-      const jwe = ['{"alg":"RSA-OAEP","enc":"A256CBC-HS512"}', 'key', 'iv', 'ciphertext', 'tag']
-        .map(base64url)
-        .join('.');
-      const through = gateFor(first('openiddict'));
-      expectRefusal(await through.get(jwe), 'malformed_token', through);
-    });
-
-    it('never falls back to another preset: the default refuses a Keycloak token', async () => {
-      const through = gateApp();
-      expectRefusal(await through.get(tokenOf(first('keycloak'))), 'wrong_type', through);
     });
 
     describe.each(UNSTAMPED)('$name, which carries no generation', (vendor) => {
@@ -206,12 +168,9 @@ describe('presets', () => {
       it('is accepted without a source, which one calm line says', async () => {
         const through = gateFor(vendor);
         for (const _ of [1, 2]) await through.get(tokenOf(vendor)).expect(200);
-        expect(through.log.entries.map(({ level, message }) => [level, message])).toEqual([
-          [
-            'info',
-            "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire",
-          ],
-        ]);
+        const message =
+          "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire";
+        expect(through.log.entries).toMatchObject([{ level: 'info', message }]);
       });
     });
   });
@@ -264,9 +223,7 @@ describe('a token of one authorization server, at the presets of others', () => 
   it.each(VENDOR_TOKENS)(
     'a token of $name is refused by the presets of others, with the right reason',
     async (vendor) => {
-      const { alg, kid } = testKey();
-      const rawHeader = JSON.stringify({ alg, kid, typ: vendor.typ });
-      const raw = token({ rawHeader, payload: JSON.stringify(vendor.claims) });
+      const raw = tokenOf(vendor);
       const row = TABLE[vendor.name]?.split(' ') ?? [];
       for (const [index, preset] of PRESET_NAMES.entries()) {
         const letter = row[index] ?? '';

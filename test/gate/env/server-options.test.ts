@@ -59,49 +59,36 @@ describe('variables of the option opaque', () => {
     expect(opaque).toEqual({ url, clientId: 'api', clientSecret: 'geheim' });
   });
 
-  it.each<[Environment, readonly string[]]>([
+  const [ID, SECRET] = ['TILLGATE_INTROSPECTION_CLIENT_ID', 'TILLGATE_INTROSPECTION_CLIENT_SECRET'];
+  const URL = 'TILLGATE_INTROSPECTION_URL';
+  const ENDPOINT = 'https://login.example.com/introspect';
+  const lacks = (name: string, other: string): string =>
+    `${name}: not set, but needed with ${other}; set it, or remove the other`;
+  const HTTPS = 'expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on';
+  const NO_BREAKS = 'expected a client secret without line breaks or other control characters';
+  const NO_CREDENTIALS = 'expected an absolute http://, https:// URL without credentials or fragment';
+
+  it.each<[Environment, ...problems: string[]]>([
+    [{ [ID]: 'orders-api' }, lacks(SECRET, ID)],
+    [{ [SECRET]: 'geheim' }, lacks(ID, SECRET)],
+    [{ ...ISSUER, [URL]: ENDPOINT }, lacks(ID, URL), lacks(SECRET, URL)],
     [
-      { TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api' },
-      [
-        'TILLGATE_INTROSPECTION_CLIENT_SECRET: not set, but needed with TILLGATE_INTROSPECTION_CLIENT_ID; set it, or remove the other',
-      ],
+      { ...CREDENTIAL, [SECRET]: 'geheim\n' },
+      `${SECRET}: got 7 characters (not shown), ${NO_BREAKS}; for example ${SECRET}="$(cat secret-file)"`,
     ],
     [
-      { TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim' },
-      [
-        'TILLGATE_INTROSPECTION_CLIENT_ID: not set, but needed with TILLGATE_INTROSPECTION_CLIENT_SECRET; set it, or remove the other',
-      ],
+      { ...CREDENTIAL, [URL]: ENDPOINT },
+      `${URL}: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens`,
     ],
     [
-      { ...ISSUER, TILLGATE_INTROSPECTION_URL: 'https://login.example.com/introspect' },
-      [
-        'TILLGATE_INTROSPECTION_CLIENT_ID: not set, but needed with TILLGATE_INTROSPECTION_URL; set it, or remove the other',
-        'TILLGATE_INTROSPECTION_CLIENT_SECRET: not set, but needed with TILLGATE_INTROSPECTION_URL; set it, or remove the other',
-      ],
+      { ...ISSUER, ...CREDENTIAL, [URL]: 'http://login.example.com/introspect?key=geheim' },
+      `${URL}: got "http://login.example.com/introspect?...", ${HTTPS}`,
     ],
     [
-      { ...CREDENTIAL, TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim\n' },
-      [
-        'TILLGATE_INTROSPECTION_CLIENT_SECRET: got 7 characters (not shown), expected a client secret without line breaks or other control characters; for example TILLGATE_INTROSPECTION_CLIENT_SECRET="$(cat secret-file)"',
-      ],
+      { ...ISSUER, ...CREDENTIAL, [URL]: 'https://api:geheim@login.example.com/introspect' },
+      `${URL}: got "https://***@login.example.com/introspect", ${NO_CREDENTIALS}; for example ${URL}=https://login.example.com/connect/introspect`,
     ],
-    [
-      { ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: 'https://login.example.com/introspect' },
-      ['TILLGATE_INTROSPECTION_URL: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens'],
-    ],
-    [
-      { ...ISSUER, ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: 'http://login.example.com/introspect?key=geheim' },
-      [
-        'TILLGATE_INTROSPECTION_URL: got "http://login.example.com/introspect?...", expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on',
-      ],
-    ],
-    [
-      { ...ISSUER, ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: 'https://api:geheim@login.example.com/introspect' },
-      [
-        'TILLGATE_INTROSPECTION_URL: got "https://***@login.example.com/introspect", expected an absolute http://, https:// URL without credentials or fragment; for example TILLGATE_INTROSPECTION_URL=https://login.example.com/connect/introspect',
-      ],
-    ],
-  ])('%j is a problem that does not show the secret', (env, problems) => {
+  ])('%j is a problem that does not show the secret', (env, ...problems) => {
     expect(problemsOf(env)).toEqual(problems);
     expect(problems.join()).not.toContain('geheim');
   });

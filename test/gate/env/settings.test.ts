@@ -41,29 +41,14 @@ describe('settings', () => {
 
     it('is frozen, limits included', () => {
       const settings = readSettings({});
-
-      expect(Object.isFrozen(settings)).toBe(true);
-      expect(Object.isFrozen(settings.rateLimit)).toBe(true);
+      for (const each of [settings, settings.rateLimit]) expect(Object.isFrozen(each)).toBe(true);
     });
 
-    it('takes the issuer from TILLGATE_AUTH_URL and the audience from TILLGATE_BASE_URL, unchanged', () => {
-      const settings = readSettings({
-        TILLGATE_AUTH_URL: 'https://tenant.example.com/',
-        TILLGATE_BASE_URL: 'https://api.example.com/',
-      });
-
-      expect(settings.issuer).toBe('https://tenant.example.com/');
-      expect(settings.audience).toBe('https://api.example.com/');
-    });
-
-    it('prefers TILLGATE_ISSUER and TILLGATE_AUDIENCE', () => {
-      const settings = readSettings({
-        TILLGATE_AUTH_URL: 'https://login.example.com',
-        TILLGATE_ISSUER: 'https://tenant.example.com/',
-        TILLGATE_AUDIENCE: 'commerce',
-      });
-
-      expect(settings).toMatchObject({ issuer: 'https://tenant.example.com/', audience: 'commerce' });
+    it('takes the issuer from TILLGATE_AUTH_URL and the audience from TILLGATE_BASE_URL, where they are not set', () => {
+      const urls = { TILLGATE_AUTH_URL: 'https://tenant.test/', TILLGATE_BASE_URL: 'https://api.test/' };
+      expect(readSettings(urls)).toMatchObject({ issuer: 'https://tenant.test/', audience: 'https://api.test/' });
+      const own = { TILLGATE_ISSUER: 'https://login.test/', TILLGATE_AUDIENCE: 'commerce' };
+      expect(readSettings({ ...urls, ...own })).toMatchObject({ issuer: 'https://login.test/', audience: 'commerce' });
     });
 
     it.each([
@@ -90,8 +75,8 @@ describe('settings', () => {
       [{ TILLGATE_TRUST_PROXY: '127.0.0.1,fd00::/8' }, { trustProxy: ['127.0.0.1', 'fd00::/8'] }],
       [{ TILLGATE_TRUST_PROXY: 'off' }, { trustProxy: false }],
       [
-        { TILLGATE_ALLOW_HTTP: '1', TILLGATE_ISSUER: 'http://login' },
-        { allowHttp: true, issuer: 'http://login' },
+        { TILLGATE_ALLOW_HTTP: '1', TILLGATE_ISSUER: 'http://a' },
+        { allowHttp: true, issuer: 'http://a' },
       ],
       [{ TILLGATE_ALLOW_HTTP: 'True' }, { allowHttp: true }],
       [{ TILLGATE_ALLOW_HTTP: '0' }, { allowHttp: false }],
@@ -110,77 +95,55 @@ describe('settings', () => {
     const WEB = 'an absolute http://, https:// URL without credentials or query or fragment';
     const HTTPS = 'expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on';
 
-    it.each<[Environment, string]>([
-      [
-        { TILLGATE_PORT: '99999' },
-        'TILLGATE_PORT: got "99999", expected a port number from 0 to 65535; for example TILLGATE_PORT=3000',
-      ],
-      [
-        { TILLGATE_PORT: '0x50' },
-        'TILLGATE_PORT: got "0x50", expected a port number from 0 to 65535; for example TILLGATE_PORT=3000',
-      ],
-      [
-        { TILLGATE_HOST: 'http://x' },
-        'TILLGATE_HOST: got "http://x", expected a host name or an IP address; for example TILLGATE_HOST=127.0.0.1',
-      ],
-      [
-        { TILLGATE_AUDIENCE: 'a b' },
-        'TILLGATE_AUDIENCE: got "a b", expected an audience without white space; for example TILLGATE_AUDIENCE=https://api.example.com',
-      ],
-      [
-        { TILLGATE_ON_STALE: 'ignore' },
-        'TILLGATE_ON_STALE: got "ignore", expected one of reject, accept; for example TILLGATE_ON_STALE=reject',
-      ],
+    const PORT = 'a port number from 0 to 65535';
+    const PROXIES = 'a number of proxies from 1 to 100, or IP addresses and subnets between commas or blanks, or off';
+
+    it.each<readonly [name: string, given: string, expected: string, example: string]>([
+      ['TILLGATE_PORT', '99999', PORT, '3000'],
+      ['TILLGATE_PORT', '0x50', PORT, '3000'],
+      ['TILLGATE_HOST', 'http://x', 'a host name or an IP address', '127.0.0.1'],
+      ['TILLGATE_AUDIENCE', 'a b', 'an audience without white space', 'https://api.example.com'],
+      ['TILLGATE_ON_STALE', 'ignore', 'one of reject, accept', 'reject'],
+      ['TILLGATE_MAX_STALENESS_MS', '1e4', 'a whole number of milliseconds from 1 to 86400000', '60000'],
+      ['TILLGATE_CLOCK_TOLERANCE_SECONDS', '-1', 'a whole number of seconds from 0 to 300', '10'],
+      ['TILLGATE_RATE_LIMIT', '0/m', 'a number of requests per s, m or h, or off', '6000/m'],
+      ...['0', '101', '1.5', 'on', '10.0.0.0/33', '::/129', '10.0.0.1/8/8', ','].map(
+        (given) => ['TILLGATE_TRUST_PROXY', given, PROXIES, '10.0.0.0/8'] as const,
+      ),
+      ['TILLGATE_ALLOW_HTTP', 'yes', 'on or off', 'on'],
+      ['TILLGATE_ALLOW_HTTP', 'constructor', 'on or off', 'on'],
+    ])('%s=%s: says what is expected, and an example', (name, given, expected, example) => {
+      const problem = `${name}: got "${given}", expected ${expected}; for example ${name}=${example}`;
+      expect(problemsOf({ [name]: given })).toEqual([problem]);
+    });
+
+    const SOURCE = 'https://login.example.com/generations';
+    it.each<[Environment, name: string, problem: string]>([
       [
         { TILLGATE_ON_STALE: '' },
-        'TILLGATE_ON_STALE: set but empty, expected one of reject, accept; remove it or give a value, for example TILLGATE_ON_STALE=reject',
+        'TILLGATE_ON_STALE',
+        'set but empty, expected one of reject, accept; remove it or give a value, for example TILLGATE_ON_STALE=reject',
       ],
-      [
-        { TILLGATE_MAX_STALENESS_MS: '1e4' },
-        'TILLGATE_MAX_STALENESS_MS: got "1e4", expected a whole number of milliseconds from 1 to 86400000; for example TILLGATE_MAX_STALENESS_MS=60000',
-      ],
-      [
-        { TILLGATE_CLOCK_TOLERANCE_SECONDS: '-1' },
-        'TILLGATE_CLOCK_TOLERANCE_SECONDS: got "-1", expected a whole number of seconds from 0 to 300; for example TILLGATE_CLOCK_TOLERANCE_SECONDS=10',
-      ],
-      [
-        { TILLGATE_RATE_LIMIT: '0/m' },
-        'TILLGATE_RATE_LIMIT: got "0/m", expected a number of requests per s, m or h, or off; for example TILLGATE_RATE_LIMIT=6000/m',
-      ],
-      ...['0', '101', '1.5', 'on', '10.0.0.0/33', '::/129', '10.0.0.1/8/8', ','].map((given): [Environment, string] => [
-        { TILLGATE_TRUST_PROXY: given },
-        `TILLGATE_TRUST_PROXY: got "${given}", expected a number of proxies from 1 to 100, or IP addresses and subnets between commas or blanks, or off; for example TILLGATE_TRUST_PROXY=10.0.0.0/8`,
-      ]),
-      ...['yes', 'constructor'].map((given): [Environment, string] => [
-        { TILLGATE_ALLOW_HTTP: given },
-        `TILLGATE_ALLOW_HTTP: got "${given}", expected on or off; for example TILLGATE_ALLOW_HTTP=on`,
-      ]),
-      [
-        { TILLGATE_ISUER: 'https://login.example.com' },
-        'TILLGATE_ISUER: unknown variable; did you mean "TILLGATE_ISSUER"?',
-      ],
-      [
-        { TILLGATE_AUTH_URL: 'http://login.example.com' },
-        `TILLGATE_AUTH_URL: got "http://login.example.com", ${HTTPS}`,
-      ],
-      [
-        { TILLGATE_GENERATIONS: 'http://10.0.0.5/generations' },
-        `TILLGATE_GENERATIONS: got "http://10.0.0.5/generations", ${HTTPS}`,
-      ],
+      [{ TILLGATE_ISUER: 'x' }, 'TILLGATE_ISUER', 'unknown variable; did you mean "TILLGATE_ISSUER"?'],
+      [{ TILLGATE_AUTH_URL: 'http://a.test' }, 'TILLGATE_AUTH_URL', `got "http://a.test", ${HTTPS}`],
+      [{ TILLGATE_GENERATIONS: 'http://10.0.0.5/g' }, 'TILLGATE_GENERATIONS', `got "http://10.0.0.5/g", ${HTTPS}`],
       [
         { TILLGATE_JWKS_URI: 'https://login.example.com/jwks' },
-        'TILLGATE_JWKS_URI: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens',
+        'TILLGATE_JWKS_URI',
+        'set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens',
       ],
       [
-        { TILLGATE_GENERATIONS: 'https://login.example.com/generations', TILLGATE_GENERATION_CLAIM: 'off' },
-        'TILLGATE_GENERATIONS: set while TILLGATE_GENERATION_CLAIM=off checks no generation; remove one of the two',
+        { TILLGATE_GENERATIONS: SOURCE, TILLGATE_GENERATION_CLAIM: 'off' },
+        'TILLGATE_GENERATIONS',
+        'set while TILLGATE_GENERATION_CLAIM=off checks no generation; remove one of the two',
       ],
       [
         { TILLGATE_PORT: '4000' },
-        'TILLGATE_AUTH_PORT: got 4000, which is also the port of TILLGATE_PORT; give each its own',
+        'TILLGATE_AUTH_PORT',
+        'got 4000, which is also the port of TILLGATE_PORT; give each its own',
       ],
-    ])('%j is one problem', (env, problem) => {
-      expect(problemsOf(env)).toEqual([problem]);
+    ])('%j is one problem', (env, name, problem) => {
+      expect(problemsOf(env)).toEqual([`${name}: ${problem}`]);
     });
 
     it.each([
@@ -196,35 +159,18 @@ describe('settings', () => {
       'https://login.example.com/?a=b',
       'https://login.example.com/\nx',
     ])('refuses %j as an issuer', (issuer) => {
-      const [problem, ...others] = problemsOf({ TILLGATE_ISSUER: issuer });
-
-      expect(others).toEqual([]);
-      expect(problem).toMatch(/^TILLGATE_ISSUER: got "/);
-      expect(problem).toMatch(new RegExp(`expected ${WEB}; for example TILLGATE_ISSUER=https://login.example.com$`));
+      const expected = `expected ${WEB}; for example TILLGATE_ISSUER=https://login.example.com$`;
+      const problem = expect.stringMatching(new RegExp(`^TILLGATE_ISSUER: got ".*${expected}`));
+      expect(problemsOf({ TILLGATE_ISSUER: issuer })).toEqual([problem]);
     });
 
-    it('reports all problems together', () => {
-      const problems = problemsOf({
-        TILLGATE_PRT: '1',
-        TILLGATE_PORT: 'x',
-        TILLGATE_ISSUER: 'http://login.example.com',
-        TILLGATE_PRESET: 'duende',
-        TILLGATE_LOG_LEVEL: 'loud',
-      });
-
-      expect(problems.map((problem) => problem.split(':')[0])).toEqual([
-        'TILLGATE_PRT',
-        'TILLGATE_PORT',
-        'TILLGATE_PRESET',
-        'TILLGATE_LOG_LEVEL',
-        'TILLGATE_ISSUER',
-      ]);
-    });
-
-    it('lists the problems in the message, one per line', () => {
-      expect(() => readSettings({ TILLGATE_PORT: 'x', TILLGATE_PRT: '1' })).toThrow(
-        /^wrong configuration:\n {2}- TILLGATE_PRT: .*\n {2}- TILLGATE_PORT: .*$/,
-      );
+    it('reports all problems together, one per line', () => {
+      const issuer = { TILLGATE_ISSUER: 'http://login.example.com', TILLGATE_PRESET: 'duende' };
+      const env = { TILLGATE_PRT: '1', TILLGATE_PORT: 'x', ...issuer, TILLGATE_LOG_LEVEL: 'loud' };
+      const names = ['TILLGATE_PRT', 'TILLGATE_PORT', 'TILLGATE_PRESET', 'TILLGATE_LOG_LEVEL', 'TILLGATE_ISSUER'];
+      expect(problemsOf(env).map((problem) => problem.split(':')[0])).toEqual(names);
+      const lines = names.map((name) => `\n {2}- ${name}: .*`);
+      expect(() => readSettings(env)).toThrow(new RegExp(`^wrong configuration:${lines.join('')}$`));
     });
 
     it.each<Environment>([
@@ -240,7 +186,6 @@ describe('settings', () => {
       { TILLGATE_ISSUER: 'https://user:geheim@login.example.com' },
     ])('never shows the secret in %j', (env) => {
       const problems = problemsOf(env);
-
       expect(problems).toHaveLength(1);
       expect(problems.join()).not.toContain('geheim');
     });

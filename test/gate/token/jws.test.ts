@@ -25,12 +25,8 @@ it('bearerToken() works without url, rawHeaders and body', () => {
 
 it('bearerToken() does not take a minute for a hostile header', () => {
   const before = process.cpuUsage();
-  for (const hostile of [
-    `Bearer ${'='.repeat(60_000)}x`,
-    `${'a '.repeat(30_000)}`,
-    `Bearer${' '.repeat(60_000)}\t`,
-    `x ${','.repeat(60_000)}`,
-  ]) {
+  const [equals, blanks, commas] = ['=', ' ', ','].map((each) => each.repeat(60_000));
+  for (const hostile of [`Bearer ${equals}x`, 'a '.repeat(30_000), `Bearer${blanks}\t`, `x ${commas}`]) {
     bearerOf(withHeader(hostile));
   }
   expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
@@ -155,13 +151,9 @@ describe('parseToken', () => {
 
   it('says what is wrong without repeating any of it', () => {
     const secret = Buffer.from('{"secret":').toString('base64url');
-    try {
-      parseToken(`${secret}.${secret}.${secret}`);
-      throw new Error('nothing was thrown');
-    } catch (error) {
-      expect((error as AuthError).privateDetail).toBe('the header is not a strict JSON object');
-      expect((error as AuthError).cause).toBeUndefined();
-    }
+    const parse = () => parseToken(`${secret}.${secret}.${secret}`);
+    expect(outcome(parse)).toEqual(['malformed_token', 'the header is not a strict JSON object']);
+    expect(parse).toThrow(expect.not.objectContaining({ cause: expect.anything() }));
   });
 
   it('takes a token apart', () => {
@@ -197,22 +189,15 @@ describe('parseToken', () => {
     ['base64 in place of base64url', `${header}.${payload}.a+/b`, 'the signature is not base64url'],
     ['bits left over', `${header}.${payload}.AB`, 'the signature is not base64url'],
     ['a header that is not JSON', `AAAA.${payload}.${signature}`, 'the header is not a strict JSON object'],
-    [
-      'a payload that is an array',
-      `${header}.${base64url('[]')}.${signature}`,
-      'the payload is not a strict JSON object',
-    ],
+    ['an array', `${header}.${base64url('[]')}.${signature}`, 'the payload is not a strict JSON object'],
   ])('refuses %s and says to operators what is wrong', (_what, raw, privateDetail) => {
     expect(outcome(() => parseToken(raw))).toEqual(['malformed_token', privateDetail]);
   });
 
   it('refuses a header each time that it comes', () => {
-    for (let time = 0; time < 2; time++) {
-      expect(outcome(() => parseToken(`e30x.${payload}.${signature}`))).toMatchObject([
-        'malformed_token',
-        expect.any(String),
-      ]);
-    }
+    const parse = () => outcome(() => parseToken(`e30x.${payload}.${signature}`));
+    const refusal = ['malformed_token', 'the header is not a strict JSON object'];
+    expect([parse(), parse()]).toEqual([refusal, refusal]);
   });
 
   it('reads the header that tokens of one key share once, and returns it frozen', () => {
@@ -265,44 +250,28 @@ describe('checkHeader', () => {
     expect(check({}, untyped)).toEqual(['wrong_type', 'header typ is "at+jwt", expected none']);
   });
 
+  const HS256 = 'alg is "HS256", which needs a shared secret: have the issuer sign with a key pair';
+  const NO_KID = 'kid is not a string of at most 1024 characters';
+  const typIs = (typ: string): string => `header typ is "${typ}", expected at+jwt`;
+
   it.each<[string, object, string, string | undefined]>([
     ['no alg', { alg: undefined }, 'malformed_token', 'alg is not a string'],
     ['alg in an array', { alg: ['ES256'] }, 'malformed_token', 'alg is not a string'],
     ['none', { alg: 'none' }, 'algorithm_not_allowed', 'alg is "none"'],
-    [
-      'HS256',
-      { alg: 'HS256' },
-      'algorithm_not_allowed',
-      'alg is "HS256", which needs a shared secret: have the issuer sign with a key pair',
-    ],
+    ['HS256', { alg: 'HS256' }, 'algorithm_not_allowed', HS256],
     ['another case', { alg: 'es256' }, 'algorithm_not_allowed', 'alg is "es256"'],
     ['crit', { crit: [] }, 'unsupported_critical_header', undefined],
     ['crit without a value', { crit: undefined }, 'unsupported_critical_header', undefined],
     ['b64', { b64: true }, 'unsupported_critical_header', undefined],
     ['typ that is not a string', { typ: 17 }, 'malformed_token', 'typ is not a string'],
     ['typ null', { typ: null }, 'malformed_token', 'typ is not a string'],
-    ['another typ', { typ: 'jwt' }, 'wrong_type', 'header typ is "jwt", expected at+jwt'],
-    [
-      'a media type of another tree',
-      { typ: 'text/at+jwt' },
-      'wrong_type',
-      'header typ is "text/at+jwt", expected at+jwt',
-    ],
-    [
-      'application/ in the middle',
-      { typ: 'at+application/jwt' },
-      'wrong_type',
-      'header typ is "at+application/jwt", expected at+jwt',
-    ],
-    [
-      'application/ after something',
-      { typ: 'xapplication/at+jwt' },
-      'wrong_type',
-      'header typ is "xapplication/at+jwt", expected at+jwt',
-    ],
-    ['a kid that is not a string', { kid: 17 }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
-    ['kid null', { kid: null }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
-    ['a kid too long', { kid: 'k'.repeat(1_025) }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
+    ['another typ', { typ: 'jwt' }, 'wrong_type', typIs('jwt')],
+    ['a media type of another tree', { typ: 'text/at+jwt' }, 'wrong_type', typIs('text/at+jwt')],
+    ['application/ in the middle', { typ: 'at+application/jwt' }, 'wrong_type', typIs('at+application/jwt')],
+    ['application/ after something', { typ: 'xapplication/at+jwt' }, 'wrong_type', typIs('xapplication/at+jwt')],
+    ['a kid that is not a string', { kid: 17 }, 'malformed_token', NO_KID],
+    ['kid null', { kid: null }, 'malformed_token', NO_KID],
+    ['a kid too long', { kid: 'k'.repeat(1_025) }, 'malformed_token', NO_KID],
   ])('refuses %s', (_what, changes, reason, privateDetail) => {
     expect(check(changes)).toEqual([reason, privateDetail]);
   });

@@ -56,6 +56,8 @@ const COMMAS: readonly Attack[] = [
 
 const SYNTAX = 'RFC 6750 section 2.1, RFC 9110 section 11.4';
 
+const FIELD = 'RFC 9110 section 5.5';
+
 const SHAPES: readonly Attack[] = [
   value('empty', SYNTAX, ''),
   value('Bearer alone', SYNTAX, 'Bearer'),
@@ -67,12 +69,7 @@ const SHAPES: readonly Attack[] = [
   value('a quote in front', SYNTAX, `"Bearer" ${GOOD}`),
   value('a tab after the scheme', SYNTAX, `Bearer\t${GOOD}`),
   value('a blank and a tab', SYNTAX, `Bearer \t${GOOD}`),
-  value(
-    'a tab after the token',
-    'RFC 9110 section 5.5: white space around a value is not part of it',
-    `Bearer ${GOOD}\t `,
-    harmless(),
-  ),
+  value('a tab after the token', `${FIELD}: white space around a value is not in it`, `Bearer ${GOOD}\t `, harmless()),
   value('a no-break space after the scheme', SYNTAX, `Bearer\xa0${GOOD}`),
   value('a no-break space in UTF-8', SYNTAX, `Bearer\xc2\xa0${GOOD}`),
   value('an ideographic space in UTF-8', SYNTAX, `Bearer\xe3\x80\x80${GOOD}`),
@@ -112,7 +109,7 @@ const SCHEMES: readonly Attack[] = [
   value('a long s in the scheme', 'Unicode TR 36: a letter that folds to another', `Bearer\xc5\xbf ${GOOD}`),
 ];
 
-const CONTROL = 'RFC 9110 section 5.5: CR, LF and NUL are refused';
+const CONTROL = `${FIELD}: CR, LF and NUL are refused`;
 
 const CONTROLS: readonly Attack[] = [
   value('NUL in the token', CONTROL, `Bearer ${GOOD}\0`, unreadable()),
@@ -130,24 +127,16 @@ const CONTROLS: readonly Attack[] = [
   lines('no colon', 'RFC 9112 section 5.1', [`Authorization Bearer ${GOOD}`], unreadable()),
   lines('NUL in the name', 'RFC 9110 section 5.1', [`Authorization\0: Bearer ${GOOD}`], unreadable()),
   lines('a name that ends in a dash', 'RFC 9110 section 5.1', [`Authorization-: Bearer ${GOOD}`], MISSING),
-  lines(
-    'a name with an underscore',
-    'CGI: underscores and dashes are one name there',
-    [`HTTP_AUTHORIZATION: Bearer ${GOOD}`],
-    MISSING,
-  ),
+  lines('a name with an underscore', 'CGI: the same as a dash', [`HTTP_AUTHORIZATION: Bearer ${GOOD}`], MISSING),
 ];
+
+const OTHER_HEADERS = Array.from({ length: 1_000 }, (_, i) => `X-${i}: ${'a'.repeat(100)}`);
 
 const SIZES: readonly Attack[] = [
   value('17 kB', 'CVE-2018-12121 (Node)', `Bearer ${'a'.repeat(17_000)}`, unreadable(431)),
   value('100 kB', 'CVE-2018-12121 (Node)', `Bearer ${'a'.repeat(100_000)}`, unreadable(431)),
   value('15 kB of one letter', 'CWE-400', `Bearer ${'a'.repeat(15_000)}`, refused('malformed_token')),
-  lines(
-    'after 100 kB of other headers',
-    'CVE-2018-12121 (Node)',
-    Array.from({ length: 1_000 }, (_, i) => `X-${i}: ${'a'.repeat(100)}`),
-    unreadable(431),
-  ),
+  lines('after 100 kB of other headers', 'CVE-2018-12121 (Node)', OTHER_HEADERS, unreadable(431)),
   {
     name: 'Authorization: the second after 2,000 other headers, where Node drops the rest',
     source: 'CWE-436: a header that only a proxy in front sees',

@@ -135,49 +135,29 @@ function raw(name: string, source: string, json: string, expected: Expected): At
 const OPEN = JSON.stringify(goodClaims()).slice(0, -1);
 const INHERITED = JSON.stringify({ ...goodClaims(), iss: undefined, client_id: undefined }).slice(0, -1);
 
+const MISSING_CLAIMS = `{"iss":"${ISSUER}","client_id":"a"}`;
+const POLLUTING = '{"prototype":{"polluted":true}}';
+const IN_UPPER_CASE = `{"ISS":"${ISSUER}","AUD":"${AUDIENCE}","EXP":${NOW + 60}}`;
+
 const PROTOTYPES: readonly Attack[] = [
-  raw(
-    '__proto__ with claims that are missing',
-    'CWE-1321',
-    `${INHERITED},"__proto__":{"iss":"${ISSUER}","client_id":"a"}}`,
-    INVALID,
-  ),
+  raw('__proto__ with claims that are missing', 'CWE-1321', `${INHERITED},"__proto__":${MISSING_CLAIMS}}`, INVALID),
   raw('__proto__ that would pollute', 'CWE-1321', `${OPEN},"__proto__":{"polluted":true}}`, harmless()),
-  raw(
-    'constructor.prototype that would pollute',
-    'CWE-1321',
-    `${OPEN},"constructor":{"prototype":{"polluted":true}}}`,
-    harmless(),
-  ),
-  raw(
-    'toString and hasOwnProperty as claims',
-    'CWE-1321',
-    `${OPEN},"toString":1,"hasOwnProperty":2,"valueOf":null}`,
-    harmless(),
-  ),
+  raw('constructor.prototype that would pollute', 'CWE-1321', `${OPEN},"constructor":${POLLUTING}}`, harmless()),
+  raw('toString and hasOwnProperty', 'CWE-1321', `${OPEN},"toString":1,"hasOwnProperty":2,"valueOf":null}`, harmless()),
   raw('toJSON as a claim', 'CWE-1321', `${OPEN},"toJSON":"x","then":{}}`, harmless()),
   claim('client_id', '__proto__', '__proto__', harmless(), 'CWE-1321'),
   claim('client_id', 'constructor', 'constructor', harmless(), 'CWE-1321'),
-  raw(
-    'claims in another case',
-    'RFC 7519 section 4: case-sensitive',
-    `{"ISS":"${ISSUER}","AUD":"${AUDIENCE}","EXP":${NOW + 60}}`,
-    INVALID,
-  ),
+  raw('claims in another case', 'RFC 7519 section 4: case-sensitive', IN_UPPER_CASE, INVALID),
 ];
 
 const BOUND = refused('sender_constrained');
 
+const CERTIFICATE = 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2';
+
 /** A token bound to a key is refused, because possession of the key is not proved. */
 const CONFIRMATIONS: readonly Attack[] = [
   claim('cnf', 'a DPoP key', { jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' }, BOUND, 'RFC 9449 section 7.1'),
-  claim(
-    'cnf',
-    'a client certificate',
-    { 'x5t#S256': 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2' },
-    BOUND,
-    'RFC 8705',
-  ),
+  claim('cnf', 'a client certificate', { 'x5t#S256': CERTIFICATE }, BOUND, 'RFC 8705'),
   claim('cnf', 'a key', { jwk: testKey().jwk }, BOUND, 'RFC 7800 section 3.2'),
   claim('cnf', 'an unknown method', { x: 1 }, BOUND, 'RFC 7800 section 3.1'),
   ...NO_TEXTS.filter(([what]) => what !== 'an object').map(([what, value]) =>

@@ -16,13 +16,11 @@ function raw(name: string, source: string, token: string, expected: Expected = M
 
 const UNIQUE = 'RFC 7515 section 4, RFC 7519 section 4: names must be unique';
 
+const SAME_NAMES = 'RFC 8259 section 8.3';
+
 const DUPLICATES: readonly Attack[] = [
   raw('duplicate alg', UNIQUE, signed('{"alg":"none","alg":"ES256","typ":"at+jwt","kid":"ES256-1"}', CLAIMS)),
-  raw(
-    'duplicate alg, escaped',
-    UNIQUE,
-    signed(String.raw`{"\u0061lg":"none","alg":"ES256","typ":"at+jwt","kid":"ES256-1"}`, CLAIMS),
-  ),
+  raw('duplicate alg, escaped', UNIQUE, signed(String.raw`{"\u0061lg":"none",${HEAD.slice(1)}`, CLAIMS)),
   raw('duplicate kid', UNIQUE, signed('{"kid":"other","alg":"ES256","typ":"at+jwt","kid":"ES256-1"}', CLAIMS)),
   raw('duplicate typ', UNIQUE, signed('{"typ":"JWT","alg":"ES256","typ":"at+jwt","kid":"ES256-1"}', CLAIMS)),
   raw('duplicate member deep in the header', UNIQUE, signed(`${HEAD.slice(0, -1)},"x":{"a":1,"a":2}}`, CLAIMS)),
@@ -32,14 +30,11 @@ const DUPLICATES: readonly Attack[] = [
   raw('duplicate client_id, escaped in upper case', UNIQUE, signed(HEAD, String.raw`${OPEN},"client\u005Fid":"root"}`)),
   raw('duplicate __proto__', 'CWE-1321', signed(HEAD, `${OPEN},"__proto__":{},"__proto__":{}}`)),
   raw('duplicate empty names', UNIQUE, signed(HEAD, `${OPEN},"":1,"":2}`)),
-  raw(
-    'names that only look alike are not duplicates',
-    'RFC 8259 section 8.3',
-    signed(HEAD, `${OPEN},"\u0435xp":1}`),
-    harmless(),
-  ),
+  raw('names that look alike are not duplicates', SAME_NAMES, signed(HEAD, `${OPEN},"\u0435xp":1}`), harmless()),
 ];
 
+const NESTED = '['.repeat(5_000) + ']'.repeat(5_000);
+const MEMBERS = Array.from({ length: 1_000 }, (_, i) => `"a${i}":1`).join();
 const STRICT = 'RFC 8259 section 2';
 
 const JSON_TEXTS: readonly Attack[] = [
@@ -50,16 +45,8 @@ const JSON_TEXTS: readonly Attack[] = [
   raw('payload empty braces', 'RFC 7519 section 4.1', signed(HEAD, '{}'), refused('invalid_claims')),
   raw('header empty braces', 'RFC 7515 section 4.1.1', signed('{}', CLAIMS)),
   raw('byte order mark', 'RFC 8259 section 8.1', signed(HEAD, `\ufeff${CLAIMS}`)),
-  raw(
-    'invalid UTF-8 in the payload',
-    'RFC 7519 section 7.2',
-    withPayload(Buffer.from(`${OPEN},"x":"\xff"}`, 'latin1')),
-  ),
-  raw(
-    'overlong UTF-8 in the payload',
-    'RFC 3629 section 10',
-    withPayload(Buffer.from(`${OPEN},"x":"\xc0\xaf"}`, 'latin1')),
-  ),
+  raw('invalid UTF-8 in the payload', 'RFC 7519 section 7.2', withBytes(`${OPEN},"x":"\xff"}`)),
+  raw('overlong UTF-8 in the payload', 'RFC 3629 section 10', withBytes(`${OPEN},"x":"\xc0\xaf"}`)),
   raw('UTF-16 payload', 'RFC 8259 section 8.1', withPayload(Buffer.from(CLAIMS, 'utf16le'))),
   raw('comment in the header', STRICT, signed('{/**/"alg":"ES256","typ":"at+jwt","kid":"ES256-1"}', CLAIMS)),
   raw('trailing comma', STRICT, signed(HEAD, `${OPEN},}`)),
@@ -69,22 +56,17 @@ const JSON_TEXTS: readonly Attack[] = [
   raw('line break in a string', STRICT, signed(HEAD, `${OPEN},"x":"\n"}`)),
   raw('NaN', STRICT, signed(HEAD, `${OPEN},"x":NaN}`)),
   raw('a number in hexadecimal', STRICT, signed(HEAD, `${OPEN},"x":0x10}`)),
-  raw(
-    'nested 5,000 deep',
-    'CWE-674',
-    signed(HEAD, `${OPEN},"x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`),
-    harmless(),
-  ),
-  raw(
-    '1,000 members',
-    'CWE-400',
-    signed(HEAD, `${OPEN},${Array.from({ length: 1_000 }, (_, i) => `"a${i}":1`).join()}}`),
-    harmless(),
-  ),
+  raw('nested 5,000 deep', 'CWE-674', signed(HEAD, `${OPEN},"x":${NESTED}}`), harmless()),
+  raw('1,000 members', 'CWE-400', signed(HEAD, `${OPEN},${MEMBERS}}`), harmless()),
 ];
 
 function withPayload(payload: Buffer): string {
   return signParts(base64url(HEAD), base64url(payload));
+}
+
+/** A payload whose characters are its bytes. */
+function withBytes(payload: string): string {
+  return withPayload(Buffer.from(payload, 'latin1'));
 }
 
 const CANONICAL = 'RFC 7515 section 2: base64url without padding, line breaks or other characters';
@@ -92,17 +74,15 @@ const CANONICAL = 'RFC 7515 section 2: base64url without padding, line breaks or
 const LOOSE = base64url(CLAIMS.padEnd(CLAIMS.length + 2 - ((CLAIMS.length + 1) % 3)));
 const LOOSE_HEAD = base64url(HEAD.padEnd(HEAD.length + 2 - ((HEAD.length + 1) % 3)));
 
+const IN_BASE64 = Buffer.from(`${CLAIMS}  ???>>>`).toString('base64').replace(/=+$/, '');
+
 const BASE64: readonly Attack[] = [
   raw('signed header in another spelling', CANONICAL, signParts(notCanonical(LOOSE_HEAD), PAYLOAD)),
   raw('signed payload in another spelling', CANONICAL, signParts(HEADER, notCanonical(LOOSE))),
   raw('signature in another spelling', CANONICAL, withParts({ signature: notCanonical(SIGNATURE) })),
   raw('signature with padding', CANONICAL, `${GOOD}==`),
   raw('signature in the alphabet of base64', CANONICAL, withParts({ signature: `+/${SIGNATURE.slice(2)}` })),
-  raw(
-    'payload in the alphabet of base64',
-    CANONICAL,
-    signParts(HEADER, Buffer.from(`${CLAIMS}  ???>>>`).toString('base64').replace(/=+$/, '')),
-  ),
+  raw('payload in the alphabet of base64', CANONICAL, signParts(HEADER, IN_BASE64)),
   raw('padding inside', CANONICAL, `${HEADER}=.${PAYLOAD}.${SIGNATURE}`, refused('malformed_authorization')),
   raw('a line break inside', CANONICAL, `${HEADER}.${PAYLOAD}\t.${SIGNATURE}`, refused('malformed_authorization')),
   raw('a blank inside', CANONICAL, `${HEADER}.${PAYLOAD} .${SIGNATURE}`, refused('malformed_authorization')),
@@ -126,11 +106,7 @@ const STRUCTURE: readonly Attack[] = [
   raw('two good tokens in one', PARTS, `${GOOD}.${GOOD}`),
   raw('header and payload swapped', PARTS, `${PAYLOAD}.${HEADER}.${SIGNATURE}`),
   raw('an opaque token', 'RFC 6750 section 2.1', 'mF_9.B5f-4.1JqM'),
-  raw(
-    'as long as node lets through, above our bound',
-    'CVE-2025-61920 (Authlib)',
-    `${HEADER}.${'A'.repeat(15_500)}.${'A'.repeat(12)}`,
-  ),
+  raw('as long as node lets through', 'CVE-2025-61920 (Authlib)', `${HEADER}.${'A'.repeat(15_500)}.${'A'.repeat(12)}`),
 ];
 
 export const ENCODING_ATTACKS: readonly Attack[] = [...DUPLICATES, ...JSON_TEXTS, ...BASE64, ...STRUCTURE];

@@ -8,6 +8,7 @@ const MISSING = refused('missing_token');
 const UNREADABLE = unreadable();
 /** The gate responds before the body is read: a broken body, or one of unknown length, then ends the connection. */
 const THEN_CUT = refused('missing_token', { next: 'cut' });
+const THEN_SWALLOWED = refused('missing_token', { next: 'swallowed' });
 const FIRST = 'GET /v1/orders HTTP/1.1\r\nHost: a';
 /** A smuggled request. */
 const SMUGGLED = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\n${AUTH}\r\n\r\n`;
@@ -46,13 +47,7 @@ const LENGTHS: readonly Attack[] = [
   framing('a blank in front of Content-Length', 'CVE-2024-27982 (Node)', [' Content-Length: 0']),
   framing('an empty length', 'RFC 9110 section 8.6', ['Content-Length:']),
   framing('a NUL in the length', 'RFC 9110 section 5.5', ['Content-Length: 0\0']),
-  framing(
-    'more announced than sent',
-    'CWE-400',
-    ['Content-Length: 100000'],
-    '',
-    refused('missing_token', { next: 'swallowed' }),
-  ),
+  framing('more announced than sent', 'CWE-400', ['Content-Length: 100000'], '', THEN_SWALLOWED),
 ];
 
 function encoding(name: string, source: string, header: string, expected = UNREADABLE): Attack {
@@ -83,30 +78,23 @@ const OBFUSCATED: readonly Attack[] = [
   ),
 ];
 
+const LONG = 'a'.repeat(100_000);
+const SMUGGLED_CHUNK = `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
+
 const CHUNKS: readonly Attack[] = [
   framing('chunk extensions', 'CVE-2021-22960 (Node)', TE, `0;a=b;c="d"\r\n\r\n`, MISSING),
-  framing(
-    'a chunk extension without end',
-    'CVE-2024-22019 (Node)',
-    TE,
-    `1;${'a'.repeat(100_000)}\r\nx\r\n0\r\n\r\n`,
-    THEN_CUT,
-  ),
+  framing('a chunk extension without end', 'CVE-2024-22019 (Node)', TE, `1;${LONG}\r\nx\r\n0\r\n\r\n`, THEN_CUT),
   framing('a chunk size with a sign', 'RFC 9112 section 7.1', TE, `+1\r\nx\r\n0\r\n\r\n`, THEN_CUT),
   framing('a chunk size with 0x', 'RFC 9112 section 7.1', TE, `0x1\r\nx\r\n0\r\n\r\n`, THEN_CUT),
   framing('a chunk size beyond 2^64', 'RFC 9112 section 7.1', TE, `10000000000000000\r\nx\r\n`, THEN_CUT),
   framing('a chunk longer than it says', 'RFC 9112 section 7.1', TE, `1\r\nxyz\r\n0\r\n\r\n`, THEN_CUT),
   framing('a chunk ended by LF alone', 'RFC 9112 section 7.1', TE, `1\nx\n0\n\n`, THEN_CUT),
   framing('a request in the trailers', 'RFC 9110 section 6.5', TE, `0\r\nX: y\r\n\r\n`, MISSING),
-  framing(
-    'a smuggled request in a chunk',
-    SMUGGLING,
-    TE,
-    `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`,
-    MISSING,
-  ),
+  framing('a smuggled request in a chunk', SMUGGLING, TE, SMUGGLED_CHUNK, MISSING),
   framing('a smuggled request as the body', SMUGGLING, [`Content-Length: ${SMUGGLED.length}`], SMUGGLED, MISSING),
 ];
+
+const BAD_ONE = `GET /v1/items HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n`;
 
 const LINES: readonly Attack[] = [
   bytes('HTTP/0.9', 'RFC 1945 section 4.1', 'GET /v1/orders\r\n\r\n', THEN_CUT),
@@ -138,12 +126,7 @@ const LINES: readonly Attack[] = [
     continued: true,
   }),
   bytes('Expect of something else', 'RFC 9110 section 10.1.1', expecting('telepathy'), { status: 417, byNode: true }),
-  bytes(
-    'pipelined: a bad one in front of a good one',
-    'RFC 9112 section 9.3.2',
-    `GET /v1/items HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n`,
-    refused('malformed_token'),
-  ),
+  bytes('pipelined: a bad one in front of a good one', 'RFC 9112 section 9.3.2', BAD_ONE, refused('malformed_token')),
   bytes('connection closed on demand', 'RFC 9112 section 9.6', `${FIRST}\r\nConnection: close\r\n\r\n`, THEN_CUT),
 ];
 

@@ -18,6 +18,8 @@ function raw(name: string, source: string, text: string, expected: Expected): At
   return { name, source, input: { token: text }, expected };
 }
 
+const UNENCODED = withParts({ header: base64url('{"alg":"ES256","b64":false,"crit":["b64"]}'), payload: 'plain' });
+
 const SECTION = 'RFC 7515 section 4.1.11';
 const CRIT: readonly Attack[] = [
   header('crit: an unknown extension', 'CVE-2025-59420 (Authlib)', { crit: ['bork'], bork: true }, CRITICAL),
@@ -37,88 +39,45 @@ const CRIT: readonly Attack[] = [
   header('b64: false, not named in crit', 'RFC 7797 section 6', { b64: false }, CRITICAL),
   header('b64: true', 'RFC 7797 section 3', { b64: true, crit: ['b64'] }, CRITICAL),
   header('b64: text', 'RFC 7797 section 3', { b64: 'false' }, CRITICAL),
-  raw(
-    'b64: false, with a payload that is not encoded',
-    'RFC 7797 section 5.2',
-    withParts({ header: base64url('{"alg":"ES256","b64":false,"crit":["b64"]}'), payload: 'plain' }),
-    MALFORMED,
-  ),
+  raw('b64: false, with a payload that is not encoded', 'RFC 7797 section 5.2', UNENCODED, MALFORMED),
 ];
 
 const JWE = base64url(JSON.stringify({ alg: 'RSA-OAEP-256', enc: 'A256GCM', kid: RS.kid }));
 
+const DIRECT = base64url('{"alg":"dir","enc":"A256GCM"}');
+const COMPRESSED = base64url('{"alg":"dir","enc":"A128GCM","zip":"DEF"}');
+const PBES2 = 'PBES2-HS256+A128KW';
+const JWE_SOURCE = 'RFC 7516 section 3.1';
+
 const ENCRYPTED: readonly Attack[] = [
-  raw('JWE: five parts', 'RFC 7516 section 3.1', `${JWE}.AAAA.AAAA.AAAA.AAAA`, MALFORMED),
-  raw(
-    'JWE: five parts, alg dir',
-    'RFC 7516 section 3.1',
-    `${base64url('{"alg":"dir","enc":"A256GCM"}')}..AAAA.AAAA.AAAA`,
-    MALFORMED,
-  ),
-  raw(
-    'JWE: three parts',
-    'CVE-2023-51774 (json-jwt): JWE taken for JWS',
-    `${JWE}.${PAYLOAD}.${SIGNATURE}`,
-    NOT_ALLOWED,
-  ),
-  raw(
-    'JWE: compressed to a bomb',
-    'CVE-2024-28176 (jose)',
-    `${base64url('{"alg":"dir","enc":"A128GCM","zip":"DEF"}')}.AA.AA.AA.AA`,
-    MALFORMED,
-  ),
-  header(
-    'JWE: enc next to a good signature algorithm',
-    'RFC 7516 section 9',
-    { alg: 'dir', enc: 'A256GCM' },
-    NOT_ALLOWED,
-  ),
-  header(
-    'JWE: PBES2 with an endless count',
-    'CVE-2022-36083 (jose)',
-    { alg: 'PBES2-HS256+A128KW', p2c: 2 ** 31 },
-    NOT_ALLOWED,
-  ),
+  raw('JWE: five parts', JWE_SOURCE, `${JWE}.AAAA.AAAA.AAAA.AAAA`, MALFORMED),
+  raw('JWE: five parts, alg dir', JWE_SOURCE, `${DIRECT}..AAAA.AAAA.AAAA`, MALFORMED),
+  raw('JWE: three parts, taken for JWS', 'CVE-2023-51774 (json-jwt)', `${JWE}.${PAYLOAD}.${SIGNATURE}`, NOT_ALLOWED),
+  raw('JWE: compressed to a bomb', 'CVE-2024-28176 (jose)', `${COMPRESSED}.AA.AA.AA.AA`, MALFORMED),
+  header('JWE: enc in the header of a signed token', JWE_SOURCE, { alg: 'dir', enc: 'A256GCM' }, NOT_ALLOWED),
+  header('JWE: PBES2 with an endless count', 'CVE-2022-36083 (jose)', { alg: PBES2, p2c: 2 ** 31 }, NOT_ALLOWED),
 ];
 
+const NESTING = 'RFC 7519 section 5.2';
+const nesting = (payload: string): string => token({ header: { cty: 'JWT' }, payload });
+
 const NESTED: readonly Attack[] = [
-  {
-    name: 'nested: a good token as the payload of another',
-    source: 'RFC 7519 section 5.2',
-    input: { token: token({ header: { cty: 'JWT' }, payload: GOOD }) },
-    expected: MALFORMED,
-  },
-  {
-    name: 'nested: a good token in a string as the payload',
-    source: 'RFC 7519 section 5.2',
-    input: { token: token({ header: { cty: 'JWT' }, payload: JSON.stringify(GOOD) }) },
-    expected: MALFORMED,
-  },
-  raw(
-    'nested: a good token in the header part',
-    'RFC 7515 section 3.1',
-    `${base64url(GOOD)}.${PAYLOAD}.${SIGNATURE}`,
-    MALFORMED,
-  ),
+  raw('nested: a good token as the payload of another', NESTING, nesting(GOOD), MALFORMED),
+  raw('nested: a good token in a string as the payload', NESTING, nesting(JSON.stringify(GOOD)), MALFORMED),
+  raw('nested: a good token in the header', 'RFC 7515 section 3.1', withParts({ header: base64url(GOOD) }), MALFORMED),
 ];
 
 const FLATTENED = JSON.stringify({ protected: HEADER, payload: PAYLOAD, signature: SIGNATURE });
 
+const GENERAL = JSON.stringify({ payload: PAYLOAD, signatures: [{ protected: HEADER, signature: SIGNATURE }, {}] });
+/** Read as JSON it has the right parts, and read as the compact form too. */
+const BOTH_FORMS = `{"${HEADER}.":"",${FLATTENED.slice(1)}`;
+
 const SERIALISATIONS: readonly Attack[] = [
   raw('JSON serialisation, flattened', 'RFC 7515 section 7.2.2', FLATTENED, refused('malformed_authorization')),
   raw('JSON serialisation, flattened, in base64url', 'RFC 7515 section 7.2.2', base64url(FLATTENED), MALFORMED),
-  raw(
-    'JSON and compact in one',
-    'CVE-2022-39227 (python-jwt)',
-    `{"${HEADER}.":"","protected":"${HEADER}","payload":"${PAYLOAD}","signature":"${SIGNATURE}"}`,
-    refused('malformed_authorization'),
-  ),
-  raw(
-    'JSON serialisation, general, with two signatures',
-    'RFC 7515 section 7.2.1',
-    JSON.stringify({ payload: PAYLOAD, signatures: [{ protected: HEADER, signature: SIGNATURE }, {}] }),
-    refused('malformed_authorization'),
-  ),
+  raw('JSON and compact in one', 'CVE-2022-39227 (python-jwt)', BOTH_FORMS, refused('malformed_authorization')),
+  raw('JSON serialisation, general', 'RFC 7515 section 7.2.1', GENERAL, refused('malformed_authorization')),
 ];
 
 const WRONG_TYPE = refused('wrong_type');
@@ -126,12 +85,7 @@ const WRONG_TYPE = refused('wrong_type');
 const TYPES: readonly Attack[] = [
   header('typ: JWT, as ID tokens have it', 'RFC 9068 section 2.1, RFC 8725 section 3.11', { typ: 'JWT' }, WRONG_TYPE),
   header('typ: missing', 'RFC 9068 section 4', { typ: undefined }, WRONG_TYPE),
-  header(
-    'typ: a logout token',
-    'OpenID Connect Back-Channel Logout 1.0 section 2.4',
-    { typ: 'logout+jwt' },
-    WRONG_TYPE,
-  ),
+  header('typ: a logout token', 'OpenID Back-Channel Logout 1.0 section 2.4', { typ: 'logout+jwt' }, WRONG_TYPE),
   header('typ: a security event', 'RFC 8417 section 2.3', { typ: 'secevent+jwt' }, WRONG_TYPE),
   header('typ: a DPoP proof', 'RFC 9449 section 4.2', { typ: 'dpop+jwt', jwk: ES.jwk }, WRONG_TYPE),
   header('typ: the right one in a longer one', 'RFC 9068 section 4', { typ: 'at+jwt;x=1' }, WRONG_TYPE),

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { token } from '../../../support/issuer';
-import type { Members } from '../../../support/issuer';
+import type { Members, TokenParts } from '../../../support/issuer';
 import { refused, harmless } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
-import { der, ES, forged, pem, RS, STRANGER, STRANGER_RSA, TWIN } from '../support/forge';
+import { der, ED, ES, forged, pem, RS, STRANGER, STRANGER_RSA, TWIN } from '../support/forge';
 
 const JWKS_URL = 'http://127.0.0.1:9/jwks';
 
@@ -13,6 +13,13 @@ function led(name: string, source: string, header: Members, expected: Expected =
 }
 
 const UNKNOWN = refused('unknown_key');
+
+/** A token that the issuer has signed. */
+function row(name: string, source: string, parts: TokenParts, expected: Expected): Attack {
+  return { name, source, input: { token: token(parts) }, expected };
+}
+
+const BROUGHT = { jwk: STRANGER.jwk, jku: JWKS_URL, x5u: JWKS_URL };
 
 const EMBEDDED: readonly Attack[] = [
   led('embedded jwk of the attacker', 'CVE-2018-0114 (node-jose)', { jwk: STRANGER.jwk }),
@@ -35,52 +42,25 @@ const EMBEDDED: readonly Attack[] = [
   led('x5c with rubbish', 'RFC 7515 section 4.1.6', { x5c: ['-----BEGIN CERTIFICATE-----', null, {}] }),
   led('x5t and x5t#S256', 'RFC 7515 section 4.1.7', { x5t: 'AAAA', 'x5t#S256': 'AAAA', kid: undefined }),
   led('cnf with the key', 'RFC 7800 section 3.2', { cnf: { jwk: STRANGER.jwk } }),
-  {
-    name: 'a good token that also brings a jwk and a jku: neither is looked at',
-    source: 'RFC 8725 section 3.10',
-    input: { token: token({ header: { jwk: STRANGER.jwk, jku: JWKS_URL, x5u: JWKS_URL } }) },
-    expected: harmless(),
-  },
+  row('a good token that also brings a jwk and a jku', 'RFC 8725 section 3.10', { header: BROUGHT }, harmless()),
 ];
+
+const NOT_ALLOWED = refused('algorithm_not_allowed');
+const NO_KID = { header: { kid: undefined } };
+const FOR_ANOTHER = { header: { kid: 'mine' }, claims: { aud: 'https://elsewhere.test' } };
+const KIDS_OF = 'RFC 8725 section 3.10';
+const DISTINCT = 'RFC 7517 section 4.5: keys should have distinct kids';
+const NOT_ASKED = 'CWE-405: the issuer must not be asked';
+const NOT_IN_TURN = 'RFC 8725 section 3.1: trying keys in turn makes each good for every token';
 
 const FORGED_KEYS: readonly Attack[] = [
   led('another key under a known kid', 'RFC 7515 section 5.2', {}),
-  {
-    name: 'another RSA key under a known kid',
-    source: 'RFC 7515 section 5.2',
-    input: { token: token({ key: STRANGER_RSA }) },
-    expected: refused('bad_signature'),
-  },
-  {
-    name: 'a good signature under the kid of another published key',
-    source: 'RFC 8725 section 3.10',
-    input: { token: token({ header: { kid: 'EdDSA-1' } }) },
-    expected: refused('algorithm_not_allowed'),
-  },
-  {
-    name: 'the kid of two published keys: neither is tried',
-    source: 'RFC 7517 section 4.5: keys should have distinct kids',
-    input: { token: token({ key: TWIN }) },
-    expected: refused('unusable_key'),
-  },
-  {
-    name: 'an unknown kid in a token for another audience, which no key can make right',
-    source: 'CWE-405: the issuer must not be asked',
-    input: { token: token({ header: { kid: 'mine' }, claims: { aud: 'https://elsewhere.test' } }) },
-    expected: refused('wrong_audience'),
-  },
-  {
-    name: 'no kid where only one key is for the algorithm',
-    source: 'RFC 7515 section 4.1.4',
-    input: { token: token({ header: { kid: undefined } }) },
-    expected: harmless(),
-  },
-  {
-    name: 'no kid where several keys are for the algorithm: none is tried',
-    source: 'RFC 8725 section 3.1: trying keys in turn makes each good for every token',
-    input: { token: token({ key: RS, header: { kid: undefined } }) },
-    expected: refused('unknown_key'),
-  },
+  row('another RSA key under a known kid', 'RFC 7515 section 5.2', { key: STRANGER_RSA }, refused('bad_signature')),
+  row('a good signature under the kid of another key', KIDS_OF, { header: { kid: ED.kid } }, NOT_ALLOWED),
+  row('the kid of two published keys: neither is tried', DISTINCT, { key: TWIN }, refused('unusable_key')),
+  row('an unknown kid in a token that no key can make right', NOT_ASKED, FOR_ANOTHER, refused('wrong_audience')),
+  row('no kid where only one key is for the algorithm', 'RFC 7515 section 4.1.4', NO_KID, harmless()),
+  row('no kid where several keys are for it: none is tried', NOT_IN_TURN, { ...NO_KID, key: RS }, UNKNOWN),
 ];
 
 /** A token whose signature is right, so that the kid alone decides. */

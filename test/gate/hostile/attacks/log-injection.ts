@@ -38,18 +38,16 @@ function secret(what: string, target: string, expected?: Expected): Attack {
   return row(what, SECRETS, request([`GET ${target} HTTP/1.1`]), expected);
 }
 
+const INVALID = problem(400, 'invalid_request');
+const TOKEN_IN_PATH = `GET /v1/orders/${GOOD} HTTP/1.1`;
+const BEGINNING_ENCODED = `%65yJ${HEADER.slice(3)}.%65%79J${PAYLOAD.slice(3)}.${SIGNATURE}`;
+const BASIC = Buffer.from('pos-17:a-secret-of-the-client').toString('base64');
+const DIGEST = '6629fae49393a05397450978507c4ef1';
+
 const TOKENS: readonly Attack[] = [
   secret('a token in the path', `/v1/orders/${GOOD}`),
-  row(
-    'a token in the path, with a good header',
-    SECRETS,
-    withGoodToken(`GET /v1/orders/${GOOD} HTTP/1.1`),
-    problem(400, 'invalid_request'),
-  ),
-  secret(
-    'a token in the path, its beginning encoded',
-    `/v1/orders/%65yJ${HEADER.slice(3)}.%65%79J${PAYLOAD.slice(3)}.${SIGNATURE}`,
-  ),
+  row('a token in the path, with a good header', SECRETS, withGoodToken(TOKEN_IN_PATH), INVALID),
+  secret('a token in the path, its beginning encoded', `/v1/orders/${BEGINNING_ENCODED}`),
   secret('a token in the path, its points encoded', `/v1/orders/${HEADER}%2E${PAYLOAD}%2e${SIGNATURE}`),
   secret('a token in the path, its points as slashes', `/v1/orders/${HEADER}/${PAYLOAD}/${SIGNATURE}`),
   secret('a signature alone in the path', `/v1/orders/${SIGNATURE}`),
@@ -63,16 +61,8 @@ const TOKENS: readonly Attack[] = [
   row('a token as user agent', SECRETS, get(`User-Agent: ${GOOD}`)),
   row('a token as request id', SECRETS, get(`X-Request-Id: ${GOOD}`)),
   row('the beginning of a token as request id', SECRETS, get(`X-Request-Id: ${GOOD.slice(0, 60)}`)),
-  row(
-    'Basic credentials',
-    SECRETS,
-    get(`Authorization: Basic ${Buffer.from('pos-17:a-secret-of-the-client').toString('base64')}`),
-  ),
-  row(
-    'Digest credentials',
-    SECRETS,
-    get('Authorization: Digest username="pos-17", response="6629fae49393a05397450978507c4ef1"'),
-  ),
+  row('Basic credentials', SECRETS, get(`Authorization: Basic ${BASIC}`)),
+  row('Digest credentials', SECRETS, get(`Authorization: Digest username="pos-17", response="${DIGEST}"`)),
 ];
 
 /** A request id that is not accepted: the response and the log have a generated one. */

@@ -77,16 +77,19 @@ const NOT_ALLOWED = problem(405, 'method_not_allowed');
 /** Node reads nothing more from a connection that asked for an upgrade. */
 const DEAF = refused('missing_token', { next: 'swallowed' });
 
+const CROSS_SITE_TRACING = 'CERT VU#867593 (cross-site tracing)';
+const upgrade = (to: string, ...more: readonly string[]): readonly string[] => [
+  'GET /v1/orders HTTP/1.1',
+  'Connection: Upgrade',
+  `Upgrade: ${to}`,
+  ...more,
+];
+
 const METHOD_ROWS: readonly Attack[] = [
   method('HEAD without a token', ['HEAD /v1/orders HTTP/1.1'], MISSING),
   method('HEAD with a bad token', ['HEAD /v1/orders HTTP/1.1', 'Authorization: Bearer x'], refused('malformed_token')),
-  method('TRACE without a token', ['TRACE /v1/orders HTTP/1.1'], MISSING, 'CERT VU#867593 (cross-site tracing)'),
-  method(
-    'TRACE with a good token',
-    ['TRACE /v1/orders HTTP/1.1', AUTH],
-    NOT_ALLOWED,
-    'CERT VU#867593 (cross-site tracing)',
-  ),
+  method('TRACE without a token', ['TRACE /v1/orders HTTP/1.1'], MISSING, CROSS_SITE_TRACING),
+  method('TRACE with a good token', ['TRACE /v1/orders HTTP/1.1', AUTH], NOT_ALLOWED, CROSS_SITE_TRACING),
   method('OPTIONS without a token', ['OPTIONS /v1/orders HTTP/1.1'], MISSING),
   method('OPTIONS *', ['OPTIONS * HTTP/1.1'], NOT_FOUND),
   method('PROPFIND without a token', ['PROPFIND /v1/orders HTTP/1.1'], MISSING),
@@ -98,57 +101,28 @@ const METHOD_ROWS: readonly Attack[] = [
   method('get', ['get /v1/orders HTTP/1.1', AUTH], unreadable(), 'RFC 9110 section 9.1: case-sensitive'),
   method('unknown', ['STEAL /v1/orders HTTP/1.1', AUTH], unreadable()),
   method('PRI, as HTTP/2 begins', ['PRI * HTTP/2.0'], unreadable(), 'RFC 9113 section 3.4'),
-  method(
-    'upgrade to HTTP/2',
-    ['GET /v1/orders HTTP/1.1', 'Connection: Upgrade', 'Upgrade: h2c', 'HTTP2-Settings: AAAA'],
-    DEAF,
-    'BishopFox 2020, "h2c smuggling"',
-  ),
-  method(
-    'upgrade to a WebSocket',
-    ['GET /v1/orders HTTP/1.1', 'Connection: Upgrade', 'Upgrade: websocket'],
-    DEAF,
-    'RFC 6455 section 4.2.1',
-  ),
+  method('upgrade to HTTP/2', upgrade('h2c', 'HTTP2-Settings: AAAA'), DEAF, 'BishopFox 2020, "h2c smuggling"'),
+  method('upgrade to a WebSocket', upgrade('websocket'), DEAF, 'RFC 6455 section 4.2.1'),
 ];
 
 const READER = token({ claims: { scope: 'orders:read' } });
 const DENIED = refused('insufficient_scope', { scopes: ['orders:write'] });
 
 /** A caller that may only read asks to be taken for a writer, or the other way round. */
+function override(name: string, bytes: string, expected: Expected = DENIED): Attack {
+  return { name, source: 'CWE-650', input: { request: bytes }, expected };
+}
+const READING = `Authorization: Bearer ${READER}`;
+const IN_QUERY = ['POST /v1/orders?_method=GET HTTP/1.1', READING, 'Content-Length: 0'];
+const FORM = 'application/x-www-form-urlencoded';
+
 const OVERRIDES: readonly Attack[] = [
-  ...['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', '_method'].flatMap((name): Attack[] => [
-    {
-      name: `${name}: POST on a GET is a GET`,
-      source: 'CWE-650',
-      input: { request: get(AUTH, `${name}: POST`) },
-      expected: harmless(),
-    },
-    {
-      name: `${name}: GET on a POST is a POST`,
-      source: 'CWE-650',
-      input: { request: post('application/json', '{}', `Authorization: Bearer ${READER}`, `${name}: GET`) },
-      expected: DENIED,
-    },
+  ...['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', '_method'].flatMap((name) => [
+    override(`${name}: POST on a GET is a GET`, get(AUTH, `${name}: POST`), harmless()),
+    override(`${name}: GET on a POST is a POST`, post('application/json', '{}', READING, `${name}: GET`)),
   ]),
-  {
-    name: '_method in the query',
-    source: 'CWE-650',
-    input: {
-      request: request([
-        'POST /v1/orders?_method=GET HTTP/1.1',
-        `Authorization: Bearer ${READER}`,
-        'Content-Length: 0',
-      ]),
-    },
-    expected: DENIED,
-  },
-  {
-    name: '_method in a form',
-    source: 'CWE-650',
-    input: { request: post('application/x-www-form-urlencoded', '_method=GET', `Authorization: Bearer ${READER}`) },
-    expected: DENIED,
-  },
+  override('_method in the query', request(IN_QUERY)),
+  override('_method in a form', post(FORM, '_method=GET', READING)),
 ];
 
 /** A different spelling of a path that reaches the handler passes the same guard. */

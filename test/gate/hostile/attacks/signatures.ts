@@ -3,7 +3,7 @@ import { sign as signBytes } from 'node:crypto';
 import type { TestKey } from '../../../support/keys';
 import { harmless, refused } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
-import { ED, ES, ES384, GOOD, PS, RS, signed, withParts } from '../support/forge';
+import { ED, ES, ES384, GOOD, PS, RS, withParts } from '../support/forge';
 
 const BAD = refused('bad_signature');
 const MALFORMED = refused('malformed_token');
@@ -60,12 +60,7 @@ const ECDSA: readonly Attack[] = [
   row('ES256: r and s of n - 1', RANGE, pair(P256_ORDER - 1n, P256_ORDER - 1n)),
   row('ES256: r and s of 2^256 - 1', RANGE, pair(2n ** 256n - 1n, 2n ** 256n - 1n)),
   row('ES256: r and s swapped', RANGE, pair(S, R)),
-  row(
-    'ES256: n - s, the other signature of the same token',
-    'SEC 1 section 4.1.4: n - s verifies too',
-    pair(R, P256_ORDER - S),
-    harmless(),
-  ),
+  row('ES256: n - s, which verifies too', 'SEC 1 section 4.1.4', pair(R, P256_ORDER - S), harmless()),
   row('ES256: DER in place of raw', JWA, token({ sign: (input) => signBytes('sha256', input, ES.privateKey) })),
   row('ES256: 63 bytes', JWA, resigned(ES_SIGNATURE.subarray(0, 63))),
   row('ES256: 65 bytes', JWA, resigned(Buffer.concat([ES_SIGNATURE, Buffer.of(0)]))),
@@ -142,17 +137,15 @@ function neutral(): Buffer {
 const other = (key: TestKey): string => token({ key, claims: { scope: 'orders:read payments:refund' } });
 const payloadOf = (jwt: string): string => jwt.split('.')[1] ?? '';
 
+const OTHER_HEADER = '{"alg":"ES256","typ":"at+jwt","kid":"ES256-1","x":1}';
+
 const SPLICED: readonly Attack[] = [
   row('no signature', 'CVE-2020-28042 (ServiceStack)', resigned(''), MALFORMED),
   row('the signature of another token', JWS, resigned(other(ES).split('.')[2] ?? '')),
   row('the payload of another token', JWS, withParts({ payload: payloadOf(other(ES)) })),
   row('one claim changed', JWS, withParts({ payload: base64url('{"scope":"payments:refund"}') })),
   row('one blank more in the payload', JWS, withParts({ payload: `${payloadOf(GOOD)}IA` }), MALFORMED),
-  row(
-    'the header of another token',
-    JWS,
-    withParts({ header: signed('{"alg":"ES256","typ":"at+jwt","kid":"ES256-1","x":1}', '{}').split('.')[0] ?? '' }),
-  ),
+  row('the header of another token', JWS, withParts({ header: base64url(OTHER_HEADER) })),
   row('bad claims and a bad signature: the response names the signature', JWS, withParts({ payload: base64url('{}') })),
 ];
 

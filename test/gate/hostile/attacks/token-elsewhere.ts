@@ -27,6 +27,8 @@ function query(name: string, text: string, expected: Expected = IN_QUERY, source
 
 const INVALID_QUERY = problem(400, 'invalid_request');
 
+const ABSOLUTE = `GET http://api.test/v1/orders?access_token=${GOOD} HTTP/1.1`;
+
 const QUERY: readonly Attack[] = [
   query('access_token', `access_token=${GOOD}`),
   query('access_token, empty', 'access_token='),
@@ -49,12 +51,7 @@ const QUERY: readonly Attack[] = [
   target('rubbish and a good header', QUERY_SOURCE, '?access_token=x', IN_QUERY, AUTH),
   target('in another case, and a good header', QUERY_SOURCE, '?Access_Token=x', INVALID_QUERY, AUTH),
   target('a broken encoding', 'RFC 3986 section 2.1', `?%zz&access_token=${GOOD}`, IN_QUERY),
-  row(
-    'query: of an absolute request target',
-    'RFC 9112 section 3.2.2',
-    request([`GET http://api.test/v1/orders?access_token=${GOOD} HTTP/1.1`]),
-    IN_QUERY,
-  ),
+  row('query: of an absolute target', 'RFC 9112 section 3.2.2', request([ABSOLUTE]), IN_QUERY),
   target('after a fragment', 'RFC 9112 section 3.2: no fragment in a target', `#access_token=${GOOD}`, MISSING),
   target('__proto__', 'CWE-1321', '?__proto__[access_token]=x', MISSING),
 ];
@@ -64,31 +61,19 @@ const form = (body: string, ...headers: readonly string[]): string => post(FORM,
 const json = (body: string, ...headers: readonly string[]): string => post('application/json', body, ...headers);
 const MEDIA = problem(415, 'unsupported_media_type');
 
+const LOUD_FORM = 'Application/X-WWW-Form-URLEncoded; charset=utf-8';
+const BOTH = form(`access_token=${GOOD}`).replace('/v1/orders', '/v1/orders?access_token=x');
+
 const FORMS: readonly Attack[] = [
   row('form: access_token', BODY_SOURCE, form(`access_token=${GOOD}`), IN_BODY),
   row('form: and a good header', BODY_SOURCE, form(`access_token=${GOOD}`, AUTH), IN_BODY),
   row('form: name encoded', BODY_SOURCE, form(`%61ccess%5ftoken=${GOOD}`), IN_BODY),
   row('form: as a list', BODY_SOURCE, form(`access_token[]=${GOOD}`), IN_BODY),
-  row(
-    'form: type in another case, with a charset',
-    BODY_SOURCE,
-    post('Application/X-WWW-Form-URLEncoded; charset=utf-8', `access_token=${GOOD}`),
-    IN_BODY,
-  ),
+  row('form: type in another case, with a charset', BODY_SOURCE, post(LOUD_FORM, `access_token=${GOOD}`), IN_BODY),
   row('form: in Latin-1', BODY_SOURCE, post(`${FORM}; charset=iso-8859-1`, `access_token=${GOOD}`), IN_BODY),
   row('form: in UTF-16', BODY_SOURCE, post(`${FORM}; charset=utf-16`, `access_token=${GOOD}`), MEDIA),
-  row(
-    'form: charset smuggled into the body',
-    'qs: charset sentinel',
-    form(`utf8=%26%2310003%3B&access_token=${GOOD}`),
-    IN_BODY,
-  ),
-  row(
-    'form: query and body',
-    BODY_SOURCE,
-    form(`access_token=${GOOD}`).replace('/v1/orders', '/v1/orders?access_token=x'),
-    IN_QUERY,
-  ),
+  row('form: charset in the body', 'qs: charset sentinel', form(`utf8=%26%2310003%3B&access_token=${GOOD}`), IN_BODY),
+  row('form: query and body', BODY_SOURCE, BOTH, IN_QUERY),
   row('form: on GET', BODY_SOURCE, form(`access_token=${GOOD}`).replace('POST', 'GET'), IN_BODY),
   row('form: chunked', 'RFC 9112 section 7.1', chunked(`access_token=${GOOD}`), IN_BODY),
   row('form: gzip', 'RFC 9110 section 8.4', compressed(gzipSync(`access_token=${GOOD}`), 'gzip'), IN_BODY),
@@ -116,16 +101,13 @@ const PART = `--x\r\nContent-Disposition: form-data; name="access_token"\r\n\r\n
 const MULTIPART = 'multipart/form-data; boundary=x';
 const JSON_BODY = JSON.stringify({ access_token: GOOD });
 
+const JSON_SOURCE = 'RFC 6750 section 2.2';
+
 const BODIES: readonly Attack[] = [
   row('multipart: access_token', 'RFC 6750 section 2.2: form encoding only', post(MULTIPART, PART), MISSING),
   row('multipart: and a good header', 'RFC 6750 section 2.2', post(MULTIPART, PART, AUTH), MEDIA),
   row('JSON: access_token', 'RFC 6750 section 2.2: data, not a token', json(JSON_BODY), MISSING),
-  row(
-    'JSON: and a good header: data that does not fit the contract',
-    'RFC 6750 section 2.2',
-    json(JSON_BODY, AUTH),
-    INVALID_QUERY,
-  ),
+  row('JSON: and a good header: data, of another shape', JSON_SOURCE, json(JSON_BODY, AUTH), INVALID_QUERY),
   row('JSON: without a type', 'RFC 9110 section 8.3', post('', JSON_BODY), MISSING),
   row('text: access_token', 'RFC 6750 section 2.2', post('text/plain', `access_token=${GOOD}`), MISSING),
   row('JSON: __proto__ with a good header', 'CWE-1321', json('{"__proto__":{"polluted":true}}', AUTH), INVALID_QUERY),
@@ -137,6 +119,11 @@ function header(name: string, line: string, source = 'RFC 6750 section 2: no oth
   return row(`other headers: ${name}`, source, get(line), MISSING);
 }
 
+const SUBREQUEST = 'middleware:middleware:middleware';
+const COOKIE = `Cookie: access_token=${GOOD.slice(0, -4)}`;
+const CHUNKED = ['POST /v1/orders HTTP/1.1', 'Transfer-Encoding: chunked', 'Trailer: Authorization'];
+const IN_TRAILER = request(CHUNKED, `0\r\n${AUTH}\r\n\r\n`);
+
 const HEADERS: readonly Attack[] = [
   header('Cookie access_token', `Cookie: access_token=${GOOD}; token=${GOOD}`, 'CWE-352'),
   header('Cookie Authorization', `Cookie: Authorization=Bearer ${GOOD}`, 'CWE-352'),
@@ -146,50 +133,20 @@ const HEADERS: readonly Attack[] = [
   header('X-Access-Token', `X-Access-Token: ${GOOD}`),
   header('X-Auth-Token', `X-Auth-Token: ${GOOD}`),
   header('X-Api-Key', `X-Api-Key: ${GOOD}`),
-  header(
-    'Sec-WebSocket-Protocol',
-    `Sec-WebSocket-Protocol: access_token, ${GOOD}`,
-    'Kubernetes: base64url.bearer.authorization.k8s.io',
-  ),
+  header('Sec-WebSocket-Protocol', `Sec-WebSocket-Protocol: access_token, ${GOOD}`, 'Kubernetes'),
   header('X-Amzn-Oidc-Data', `X-Amzn-Oidc-Data: ${GOOD}`, 'AWS load balancers: a header that only they may set'),
-  header(
-    'X-Forwarded-User and X-Remote-User',
-    'X-Forwarded-User: pos-17\r\nX-Remote-User: pos-17\r\nRemote-User: pos-17',
-    'CWE-290',
-  ),
+  header('X-Forwarded-User and X-Remote-User', 'X-Forwarded-User: pos-17\r\nX-Remote-User: pos-17', 'CWE-290'),
+  header('Remote-User', 'Remote-User: pos-17', 'CWE-290'),
   header('X-Client-Id and X-Scope', 'X-Client-Id: pos-17\r\nX-Scope: orders:read', 'CWE-290'),
-  header(
-    'X-Original-URL and X-Rewrite-URL',
-    'X-Original-URL: /livez\r\nX-Rewrite-URL: /livez',
-    'CVE-2018-14773 (Symfony)',
-  ),
-  header(
-    'X-Forwarded-For loopback',
-    'X-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nForwarded: for=127.0.0.1',
-    'CWE-348',
-  ),
-  header(
-    'X-Middleware-Subrequest',
-    'X-Middleware-Subrequest: middleware:middleware:middleware',
-    'CVE-2025-29927 (Next.js)',
-  ),
+  header('X-Original-URL', 'X-Original-URL: /livez', 'CVE-2018-14773 (Symfony)'),
+  header('X-Rewrite-URL', 'X-Rewrite-URL: /livez', 'CVE-2018-14773 (Symfony)'),
+  header('X-Forwarded-For loopback', 'X-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1', 'CWE-348'),
+  header('Forwarded loopback', 'Forwarded: for=127.0.0.1', 'CWE-348'),
+  header('X-Middleware-Subrequest', `X-Middleware-Subrequest: ${SUBREQUEST}`, 'CVE-2025-29927 (Next.js)'),
   header('Connection: Authorization', 'Connection: keep-alive, Authorization', 'RFC 9110 section 7.6.1: hop-by-hop'),
   header('Trailer', `Trailer: Authorization`, 'RFC 9110 section 6.5.1'),
-  row(
-    'other headers: Authorization as a trailer',
-    'RFC 9110 section 6.5.1: no credentials in trailers',
-    request(
-      ['POST /v1/orders HTTP/1.1', 'Transfer-Encoding: chunked', 'Trailer: Authorization'],
-      `0\r\n${AUTH}\r\n\r\n`,
-    ),
-    MISSING,
-  ),
-  row(
-    'a good header next to a cookie with another token',
-    'RFC 6750 section 2',
-    get(AUTH, `Cookie: access_token=${GOOD.slice(0, -4)}`),
-    harmless(),
-  ),
+  row('other headers: Authorization as a trailer', 'RFC 9110 section 6.5.1: not in trailers', IN_TRAILER, MISSING),
+  row('a good header next to a cookie with another token', 'RFC 6750 section 2', get(AUTH, COOKIE), harmless()),
 ];
 
 export const ELSEWHERE_ATTACKS: readonly Attack[] = [...QUERY, ...FORMS, ...BODIES, ...HEADERS];

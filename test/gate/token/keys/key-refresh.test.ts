@@ -90,12 +90,9 @@ describe('when keys are fetched', () => {
   });
 
   it.each([
-    [0, true, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]],
     [0.5, true, [750, 1_500, 3_000, 6_000, 12_000, 22_500, 22_500]],
-    [1, true, [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]],
     // Without keys, every request is refused until the issuer responds.
     [0.5, false, [750, 1_500, 3_000, 3_750, 3_750]],
-    [1, false, [500, 1_000, 2_000, 2_500, 2_500]],
   ])('with random %d and keys: %j, the pauses after failures are %j ms', async (random, hasKeys, pauses) => {
     let answers = hasKeys ? 1 : 0;
     const through = refreshing({
@@ -206,12 +203,6 @@ describe('a fetch that fails', () => {
     await time.advance(480_000);
     expect([log.entries.at(-1)?.level, keys.outage.failures, through.delays.at(-1)]).toEqual(['warn', 1, 750]);
   });
-
-  it('a key set that is good from the start recovers from nothing', async () => {
-    const { keys, log } = refreshing();
-    await keys.ready;
-    expect(log.entries).toEqual([]);
-  });
 });
 
 describe('the refusal while it cannot be told whether a key is good', () => {
@@ -228,45 +219,5 @@ describe('the refusal while it cannot be told whether a key is good', () => {
       privateDetail: 'it is down',
       retryAfterSeconds: seconds,
     });
-  });
-
-  it('rounds the rest of the pause up to whole seconds, one at least', async () => {
-    const through = refreshing({ random: () => 0, fetchKeys: () => Promise.reject(new FetchError('it is down')) });
-    await settle();
-    await through.time.advance(1_000);
-    expect(through.keys.unavailable().retryAfterSeconds).toBe(2);
-    through.time.step(999);
-    expect(through.keys.unavailable().retryAfterSeconds).toBe(2);
-    through.time.step(1);
-    expect(through.keys.unavailable().retryAfterSeconds).toBe(1);
-    through.time.step(60_000);
-    expect(through.keys.unavailable().retryAfterSeconds).toBe(1);
-  });
-});
-
-describe('how a fetch ends', () => {
-  it('one that has a response leaves no deadline', async () => {
-    const { keys, asked, time } = refreshing();
-    await keys.ready;
-    await settle();
-    await time.advance(5_000);
-    expect(asked[0]?.aborted).toBe(false);
-  });
-
-  it('close() cuts the one under way with a reason, and leaves no timer', async () => {
-    let respond: (keys: readonly VerificationKey[]) => void = () => undefined;
-    const through = refreshing();
-    await through.keys.ready;
-    await settle();
-    through.outcome = new Promise((resolve) => (respond = resolve));
-    void through.keys.refresh();
-    through.keys.close();
-    expect(through.asked[1]).toMatchObject({ aborted: true, reason: 'is not asked any more' });
-    respond([]);
-    await settle();
-    expect(through.time.pending).toBe(0);
-    expect(through.keys.status()).toMatchObject({ keys: 1, fetches: 2 });
-    await through.keys.refresh();
-    expect(through.asked).toHaveLength(2);
   });
 });

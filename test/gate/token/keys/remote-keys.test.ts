@@ -230,12 +230,14 @@ describe('after close()', () => {
     const { keys, find, fetches, log, time, respond } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     keys.close();
-    expect(fetches.at(-1)?.signal.aborted).toBe(true);
+    expect(fetches.at(-1)?.signal).toMatchObject({ aborted: true, reason: 'is not asked any more' });
     await respond(B);
+    expect(time.pending).toBe(0);
     await time.advance(10 * TTL_MS);
     expect(fetches).toHaveLength(2);
     expect(log.entries).toEqual([]);
     expect(await find('b')).toBe('keys_unavailable');
+    expect(keys.status()).toMatchObject({ keys: 1, fetches: 2 });
   });
 
   it('known keys serve, and others are 503', async () => {
