@@ -6,7 +6,7 @@ const { join, relative } = require('node:path');
 const { fileURLToPath } = require('node:url');
 
 /** Loads what compile() has written to `outdir`; compiles other files by itself. */
-exports.loadTypeScript = function loadTypeScript({ rootDir, outdir, options }) {
+function loadTypeScript({ rootDir, outdir, options }) {
   require.extensions['.ts'] = function load(module, file) {
     const compiled = join(outdir, relative(rootDir, file)).replace(/ts$/, 'js');
     const isThere = file.startsWith(rootDir) && existsSync(compiled);
@@ -14,20 +14,17 @@ exports.loadTypeScript = function loadTypeScript({ rootDir, outdir, options }) {
     texts.set(file, code);
     module._compile(code, file);
   };
-};
+}
 
 function compileOne(file, options) {
   return transformSync(readFileSync(file, 'utf8'), { ...options, sourcefile: file, loader: 'ts' }).code;
 }
 
-/** The suite that suite.cjs loads next; worker.mjs names it. */
-exports.suite = undefined;
-
 /** By file. */
 const texts = new Map();
 
 /** Replaces the places in compiled code: reading the source maps for every suite that passes takes longer than the suites do. */
-exports.withSourceLines = function withSourceLines(stack) {
+function withSourceLines(stack) {
   return stack.replace(/((?:file:\/\/)?\/[^\s():]+\.ts):(\d+):(\d+)/g, (place, url, line, column) => {
     const file = url.startsWith('file:') ? fileURLToPath(url) : url;
     const map = texts.get(file)?.match(/\/\/# sourceMappingURL=data:application\/json;base64,(\S+)\s*$/)?.[1];
@@ -36,4 +33,7 @@ exports.withSourceLines = function withSourceLines(stack) {
     const { originalLine, originalColumn } = new SourceMap(payload).findEntry(line - 1, column - 1);
     return originalLine === undefined ? place : `${file}:${originalLine + 1}:${originalColumn + 1}`;
   });
-};
+}
+
+/** `suite` is the one that suite.cjs loads next; worker.mjs names it. */
+module.exports = { loadTypeScript, withSourceLines, suite: undefined };
