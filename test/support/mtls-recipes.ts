@@ -1,7 +1,7 @@
+import { transformSync } from 'esbuild';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import ts from 'typescript';
 import type { MtlsOptions } from '../../src/gate/possession';
 
 type Certificate = NonNullable<MtlsOptions['certificate']>;
@@ -10,11 +10,8 @@ type Certificate = NonNullable<MtlsOptions['certificate']>;
 export function certificateBehind(proxy: string): Certificate {
   const page = readFileSync(join(__dirname, '../../docs/possession.md'), 'utf8');
   const [source = ''] = /^const header = [^]*?^};$/m.exec(page) ?? [];
-  const { outputText } = ts.transpileModule(source, { compilerOptions: { target: ts.ScriptTarget.ES2022 } });
-  const recipes = runInNewContext(`${outputText}; certificateBehind`, { decodeURIComponent }) as Record<
-    string,
-    Certificate
-  >;
+  const { code } = transformSync(source, { loader: 'ts', target: 'es2022' });
+  const recipes = runInNewContext(`${code}; certificateBehind`, { decodeURIComponent }) as Record<string, Certificate>;
   const recipe = recipes[proxy];
   if (!recipe) throw new Error(`docs/possession.md has no recipe for ${proxy}`);
   return recipe;

@@ -37,6 +37,7 @@ describe('options', () => {
         openapi,
         issuer: remote,
         depth: 'quick',
+        classes: ['token', 'scope', 'document', 'routes', 'state'],
         ignore: ['/api/orders/*'],
       });
 

@@ -26,6 +26,7 @@ import * as env from '../../../src/gate/env';
 import * as testing from '../../../src/testing';
 import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../../src/testing';
 import certificates from '../../support/certificates.json';
+import { newKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
 import { blocksOf, filesInMemory, programOf, ROOT } from './blocks';
 
@@ -137,6 +138,12 @@ function modulesFor(
     servers.push(server);
     return server;
   }
+  /** Generating an RSA key takes up to half a second. */
+  function generateKeyPairSync(type: 'ec' | 'rsa', options: never): object {
+    if (type !== 'rsa') return crypto.generateKeyPairSync(type, options);
+    const { privateKey } = newKey('RS256');
+    return { privateKey, publicKey: crypto.createPublicKey(privateKey) };
+  }
   const values = new Map<string, string>();
   /** A Redis that keeps values and scripts, and fails to run them. */
   function createClient(): object {
@@ -155,7 +162,7 @@ function modulesFor(
     'express-rate-limit': {
       rateLimit: (options: Partial<RateLimitOptions>) => rateLimit({ ...options, logger: { warn() {}, error() {} } }),
     },
-    'node:crypto': crypto,
+    'node:crypto': { ...crypto, generateKeyPairSync },
     'node:http': { createServer: (handler: RequestListener) => kept(createServer(handler)) },
     'node:https': {
       createServer: (options: ServerOptions, handler: RequestListener) => kept(createTlsServer(options, handler)),
