@@ -6,12 +6,13 @@ import { rateLimit } from 'express-rate-limit';
 import cors from 'cors';
 import { authenticate, requireAuthenticated, requireScope } from '../../../src/gate';
 import { contractCases, createTestIssuer } from '../../../src/testing';
-import type { ContractCases, TestIssuer } from '../../../src/testing';
+import type { TestIssuer } from '../../../src/testing';
+import { failuresOf } from '../../testing/failures-of';
+import { silent } from '../../testing/sample-app';
 
 /** Correct ways to protect the same route, none of which may fail a case, without any option. */
 type Idiom = (app: Express, issuer: TestIssuer) => void;
 
-const silent = { info() {}, warn() {}, error() {} };
 const DOCUMENT = {
   openapi: '3.1.0',
   paths: {
@@ -195,19 +196,13 @@ const IDIOMS: Readonly<Record<string, Idiom>> = {
   },
 };
 
-async function failures(cases: ContractCases): Promise<readonly string[]> {
-  const failed: string[] = [];
-  for (const { run } of cases) await run().catch((error: Error) => failed.push(error.message));
-  return failed;
-}
-
 it.each(Object.entries(IDIOMS))('no case fails for %s', async (_name, build) => {
   const issuer = createTestIssuer();
   const app = express();
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
   build(app, issuer);
   const cases = contractCases({ app, openapi: DOCUMENT, issuer });
-  expect(await failures(cases)).toEqual([]);
+  expect(await failuresOf(cases)).toEqual([]);
   // What generators of documents leave out is told once for each operation.
   const { documentation } = cases.report();
   expect(documentation.filter((line) => line.startsWith('GET /v1/orders: '))).toHaveLength(1);

@@ -4,6 +4,7 @@ import { requireClaim, requireScope, authenticate, reportOnly, requireAuthentica
 import { audit, documentOf, done, FLAVOURS, gate, pass } from './sample';
 import type { Operations } from './sample';
 import { contractCases, createTestIssuer } from '../../../src/testing';
+import { failuresOf } from '../failures-of';
 import { silent } from '../sample-app';
 
 const orders: Operations = {
@@ -227,16 +228,10 @@ describe('guards in auditRoutes()', () => {
 
 describe('guards in contractCases()', () => {
   const issuer = createTestIssuer();
+  const responses = { 200: {}, '4XX': { content: { 'application/problem+json': {} } } };
   const openapi = {
     openapi: '3.1.0',
-    paths: {
-      '/me': {
-        get: {
-          security: [{ oauth: [] }],
-          responses: { 200: {}, '4XX': { content: { 'application/problem+json': {} } } },
-        },
-      },
-    },
+    paths: { '/me': { get: { security: [{ oauth: [] }], responses } } },
     components: { securitySchemes: { oauth: { type: 'oauth2', flows: {} } } },
   };
 
@@ -244,11 +239,7 @@ describe('guards in contractCases()', () => {
     const app = express();
     app.use(authenticate({ ...issuer.options, unguarded: 'refuse', logger: silent }));
     app.get('/me', ...guards, (_req, res) => void res.status(200).end());
-    const messages: string[] = [];
-    for (const { run } of contractCases({ app, openapi, issuer })) {
-      await run().catch((error: Error) => messages.push(error.message));
-    }
-    return messages;
+    return failuresOf(contractCases({ app, openapi, issuer }));
   }
 
   it('may allow any token where the operation requires no scope', async () => {
