@@ -50,8 +50,8 @@ describe('the security of an operation', () => {
     ['takes a scheme that is not declared for a token', [{ lost: ['a'] }], ['token', [['a']], []]],
     ['is another one with a key or a password', [{ key: [] }, { basic: [] }], ['other', [], []]],
     ['has no scopes where they are null', [{ oauth: null }], ['token', [[]], []]],
-  ])('%s', (_what, own, expected, whole) => {
-    expect(securityOf(own, whole)).toEqual(expected);
+  ])('%s', (_what, own, expected, ...whole) => {
+    expect(securityOf(own, ...whole)).toEqual(expected);
   });
 });
 
@@ -185,8 +185,8 @@ describe('the request of an operation', () => {
     ['a value of the schema for an example that it forbids', { type: 'integer', example: 'one' }, 1],
     ['the name of its kind, for a discriminator', KIND, { kind: 'cat' }],
     ['an alternative that does not require itself', LOOP, 1],
-  ])('has a body with %s', (_what, schema, expected, openapi) => {
-    expect(json(schema, openapi)).toEqual(expected);
+  ])('has a body with %s', (_what, schema, expected, ...openapi) => {
+    expect(json(schema, ...openapi)).toEqual(expected);
   });
 
   it('sends an upload as multipart/form-data', () => {
