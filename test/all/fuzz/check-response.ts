@@ -1,4 +1,4 @@
-import { parseChallenge } from '../../gate/hostile/support/strict-challenge';
+import { parseChallenge } from '../../support/strict-challenge';
 import type { WireResponse } from '../../gate/hostile/support/wire';
 
 /** `error` of the challenge by status (RFC 6750 section 3.1); 401 without one says that no token was found. */

@@ -21,18 +21,17 @@ afterEach(async () => {
   expect(uncaught).toEqual([]);
 });
 
+const throwing = (): never => {
+  throw new Error('broken');
+};
+
 /** The ways in which a function fails. */
 const FAILURES: readonly (readonly [string, () => unknown])[] = [
-  [
-    'throws',
-    () => {
-      throw new Error('broken');
-    },
-  ],
+  ['throws', throwing],
   ['rejects', () => Promise.reject(new Error('broken'))],
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as some do
   ['rejects with what cannot be read', () => Promise.reject(UNREADABLE)],
-  ['returns a thenable that throws', () => ({ then: FAILURES[0]?.[1] })],
+  ['returns a thenable that throws', () => ({ then: throwing })],
   ['returns what cannot be read', () => UNREADABLE],
 ];
 

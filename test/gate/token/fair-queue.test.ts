@@ -24,6 +24,10 @@ function scene(limits = { running: 2, waiting: 4 }) {
       refused.push(`${name}: ${(error as AuthError).reason}, ${(error as AuthError).privateDetail}`);
     });
   }
+  /** Adds work of the client of this name. */
+  function addMany(count: number, id: string, cost = 1): void {
+    for (const name of many(count, id)) add(name, client(id), cost);
+  }
   async function end(count = 1): Promise<void> {
     for (let done = 0; done < count; done++) {
       running.shift()?.();
@@ -35,16 +39,13 @@ function scene(limits = { running: 2, waiting: 4 }) {
     await settle();
     while (running.length > 0) await end();
   }
-  return { add, end, endAll, running, started, refused, queue };
+  return { add, addMany, end, endAll, running, started, refused, queue };
 }
 
 describe('FairQueue: what runs at the same time', () => {
   it('is as much as the limit allows, where one unit leaves as much as it takes', async () => {
-    const { add, started, end } = scene({ running: 8, waiting: 100 });
-    for (const name of many(8, 'a')) add(name, client('a'));
-    for (const name of many(8, 'b')) add(name, client('b'));
-    for (const name of many(8, 'c')) add(name, client('c'));
-    for (const name of many(8, 'd')) add(name, client('d'));
+    const { addMany, started, end } = scene({ running: 8, waiting: 100 });
+    for (const id of ['a', 'b', 'c', 'd']) addMany(8, id);
     await settle();
     expect(started).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'b1', 'c0', 'd0']);
     await end();
@@ -83,9 +84,9 @@ describe('FairQueue: what runs at the same time', () => {
 
 describe('FairQueue: whose turn it is', () => {
   it('the unit that was served least of late, each in the order of its work', async () => {
-    const { add, started, endAll } = scene({ running: 1, waiting: 100 });
-    for (const name of many(3, 'a')) add(name, client('a'));
-    for (const name of many(2, 'b')) add(name, client('b'));
+    const { add, addMany, started, endAll } = scene({ running: 1, waiting: 100 });
+    addMany(3, 'a');
+    addMany(2, 'b');
     await settle();
     add('c0', client('c'));
     await endAll();
@@ -93,9 +94,9 @@ describe('FairQueue: whose turn it is', () => {
   });
 
   it('counts cost, not numbers: two of half the cost for one', async () => {
-    const { add, started, endAll } = scene({ running: 2, waiting: 100 });
-    for (const name of many(3, 'dear')) add(name, client('dear'), 2);
-    for (const name of many(6, 'cheap')) add(name, client('cheap'), 1);
+    const { addMany, started, endAll } = scene({ running: 2, waiting: 100 });
+    addMany(3, 'dear', 2);
+    addMany(6, 'cheap', 1);
     await endAll();
     expect(started.slice(0, 7)).toEqual(['dear0', 'cheap0', 'cheap1', 'dear1', 'cheap2', 'cheap3', 'dear2']);
   });
@@ -109,11 +110,11 @@ describe('FairQueue: whose turn it is', () => {
   });
 
   it('forgets what it was served while others were', async () => {
-    const { add, started, endAll } = scene({ running: 1, waiting: 8 });
-    for (const name of many(6, 'a')) add(name, client('a'));
+    const { add, addMany, started, endAll } = scene({ running: 1, waiting: 8 });
+    addMany(6, 'a');
     await endAll();
     for (let round = 0; round < 8; round++) {
-      for (const name of many(8, 'b')) add(name, client('b'));
+      addMany(8, 'b');
       await endAll();
     }
     started.length = 0;
@@ -153,8 +154,8 @@ describe('FairQueue: whose turn it is', () => {
 
 describe('FairQueue: what waits', () => {
   it('is bounded for each of the two kinds; more is refused with 429 and Retry-After', async () => {
-    const { queue, add, refused, started, endAll } = scene();
-    for (const name of many(6, 'a')) add(name, client('a'));
+    const { queue, add, addMany, refused, started, endAll } = scene();
+    addMany(6, 'a');
     await expect(queue.run(client('a'), 1, () => Promise.resolve())).rejects.toMatchObject({
       reason: 'too_many_unknown_keys',
       status: 429,
@@ -169,8 +170,8 @@ describe('FairQueue: what waits', () => {
   });
 
   it('is the last of the unit with the most that makes room for another unit', async () => {
-    const { add, refused, started, endAll } = scene({ running: 1, waiting: 4 });
-    for (const name of many(5, 'a')) add(name, client('a'));
+    const { add, addMany, refused, started, endAll } = scene({ running: 1, waiting: 4 });
+    addMany(5, 'a');
     add('b0', client('b'));
     add('b1', client('b'));
     add('b2', client('b'));

@@ -3,7 +3,7 @@ import { AUDIENCE } from '../../../support/issuer';
 import type { Reason } from '../../../../src/gate';
 import type { Attack, Expected } from './attack';
 import { leaks } from './leaks';
-import { parseChallenge } from './strict-challenge';
+import { parseChallenge } from '../../../support/strict-challenge';
 import type { Target } from './target';
 import { exchange, SILENCE_MS } from './wire';
 import type { Exchange, WireResponse } from './wire';

@@ -88,21 +88,15 @@ describe('a key set', () => {
   const fetched = async (...keys: readonly unknown[]): Promise<FetchedKeys['keys']> =>
     (await fetcherOf(keys).fetchKeys()).keys;
   const offCurve = { ...KEY.jwk, kid: 'off its curve', x: KEY.jwk['y'] };
+  const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
+  const UNUSABLE = [offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null];
 
   // In Jest as its users have it: nothing in node_modules is transformed, so jwks-rsa and jose must be CommonJS.
   it.each(['RS256', 'PS256', 'ES384', 'EdDSA', 'Ed25519'])(
     'gives its keys for %s, and leaves the unusable ones out',
     async (alg) => {
       const key = testKey(alg);
-      const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
-      const found = await fetched(
-        offCurve,
-        short,
-        { ...key.jwk, kid: 'private', d: 'AAAA' },
-        { kid: {} },
-        null,
-        key.jwk,
-      );
+      const found = await fetched(...UNUSABLE, key.jwk);
       const algorithms = alg.startsWith('Ed') ? ['EdDSA', 'Ed25519'] : [alg];
       expect(found).toMatchObject([{ keyId: key.kid, algorithms }]);
       expect(found[0]?.key.export({ format: 'jwk' })).toMatchObject({ kty: key.jwk['kty'] });
@@ -110,9 +104,9 @@ describe('a key set', () => {
   );
 
   it('is logged with what is left out, each key once', async () => {
-    const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
     const keys = [
-      ...[offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null, KEY.jwk],
+      ...UNUSABLE,
+      KEY.jwk,
       { kty: 'OKP', crv: 'X25519', kid: 'x25519', x: 'A'.repeat(43) },
       { kty: 'EC', crv: 'P-999', kid: 'curve', x: 'AA', y: 'AA' },
       { kty: 'AKP', alg: 'ML-DSA-44', kid: 'later', pub: 'AA' },
@@ -134,9 +128,7 @@ describe('a key set', () => {
   });
 
   it('says why keys are not used, by their ids', async () => {
-    const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
-    const keys = [offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null, KEY.jwk];
-    const { unusable } = await fetcherOf(keys).fetchKeys();
+    const { unusable } = await fetcherOf([...UNUSABLE, KEY.jwk]).fetchKeys();
     expect([...unusable].sort()).toEqual([
       ['off its curve', 'it cannot be parsed'],
       ['private', 'it is a private key'],
@@ -181,7 +173,7 @@ describe('a key set', () => {
   it.each([
     ['only unparseable keys', offCurve],
     ['only unusable keys', { kty: 'oct', kid: 'oct', k: 'AA' }],
-    ['only weak keys', newKey('RS256', 'short', { modulusLength: 1024 }).jwk],
+    ['only weak keys', short],
   ])('with %s fails, and the message shows no query', async (_what, jwk) => {
     const message = `${ISSUER}/jwks has no key that can verify access tokens`;
     await expect(fetched(jwk)).rejects.toMatchObject({ name: 'FetchError', message });
