@@ -20,158 +20,156 @@ function tokenOf({ typ, claims }: Pick<VendorToken, 'typ' | 'claims'>): string {
   return token({ rawHeader: JSON.stringify({ alg, kid, typ }), payload: JSON.stringify(claims) });
 }
 
-describe('presets', () => {
-  type Changes = { readonly typ?: string | undefined; readonly claims?: Readonly<Record<string, unknown>> };
+type Changes = { readonly typ?: string | undefined; readonly claims?: Readonly<Record<string, unknown>> };
 
-  /** A gate with that preset, whose route requires the first of the token's scopes. */
-  function gateFor(
-    { preset, audience, scopes: [scope = 'orders:read'] }: VendorToken,
-    options: GateAppOptions = {},
-  ): GateApp {
-    return gateApp({
-      preset,
-      audience,
-      ...options,
-      routes: (app, reach) => void app.get('/v1/orders', requireScope(scope), reach),
+/** A gate with that preset, whose route requires the first of the token's scopes. */
+function gateFor(
+  { preset, audience, scopes: [scope = 'orders:read'] }: VendorToken,
+  options: GateAppOptions = {},
+): GateApp {
+  return gateApp({
+    preset,
+    audience,
+    ...options,
+    routes: (app, reach) => void app.get('/v1/orders', requireScope(scope), reach),
+  });
+}
+
+function first(preset: PresetName): VendorToken {
+  const found = VENDOR_TOKENS.find((vendor) => vendor.preset === preset);
+  if (!found) throw new Error(`no token for ${preset}`);
+  return found;
+}
+
+/** Presets whose issuers stamp a generation by themselves. */
+const STAMPING: readonly PresetName[] = ['rfc9068', 'identityserver'];
+const UNSTAMPED = VENDOR_TOKENS.filter(({ preset }) => !STAMPING.includes(preset));
+
+describe('presets: tokens as authorization servers make them', () => {
+  it('has a token for every preset', () => {
+    expect(new Set(VENDOR_TOKENS.map(({ preset }) => preset))).toEqual(new Set(PRESET_NAMES));
+  });
+
+  it.each(VENDOR_TOKENS)('$preset accepts $name', async (vendor) => {
+    const response = await gateFor(vendor).get(tokenOf(vendor)).expect(200);
+    expect(response.body.auth).toMatchObject({
+      clientId: vendor.clientId,
+      scopes: vendor.scopes,
+      generation: STAMPING.includes(vendor.preset) ? GENERATION : NOW * 1000,
+      claims: vendor.claims,
     });
-  }
+    expect(response.body.auth.subject).toBe(vendor.subject);
+  });
 
-  function first(preset: PresetName): VendorToken {
-    const found = VENDOR_TOKENS.find((vendor) => vendor.preset === preset);
-    if (!found) throw new Error(`no token for ${preset}`);
-    return found;
-  }
+  it('has a token of a person for every preset', () => {
+    expect(PEOPLE_TOKENS.map(({ preset }) => preset)).toEqual(PRESET_NAMES);
+  });
 
-  /** Presets whose issuers stamp a generation by themselves. */
-  const STAMPING: readonly PresetName[] = ['rfc9068', 'identityserver'];
-  const UNSTAMPED = VENDOR_TOKENS.filter(({ preset }) => !STAMPING.includes(preset));
+  it.each(PEOPLE_TOKENS)('$preset reads $name as docs/recipes.md says', async (person) => {
+    const response = await gateFor(person, person.options).get(tokenOf(person)).expect(200);
+    const { preset, clientId, scopes, subject, scopesFrom, alsoIn } = person;
+    expect(response.body.auth).toMatchObject({ clientId, scopes, subject, claims: person.claims });
+    const cells = [preset, scopesFrom, ...alsoIn].map((name) => `\`${name}\``);
+    const page = readFileSync(join(__dirname, '../../../docs/recipes.md'), 'utf8');
+    const row = page.split('\n').find((line) => line.startsWith(`| ${cells[0]} `)) ?? '';
+    const [claim, from, ...more] = cells;
+    const shown = row.split('|').map((cell) => cell.trim());
+    expect(shown).toEqual(['', claim, from, more.join(', '), expect.any(String), '']);
+  });
 
-  describe('presets: tokens as authorization servers make them', () => {
-    it('has a token for every preset', () => {
-      expect(new Set(VENDOR_TOKENS.map(({ preset }) => preset))).toEqual(new Set(PRESET_NAMES));
+  const RENAMED = { client_generation: undefined, generation: GENERATION };
+  const ZERO_FIRST = { client_generation: `0${GENERATION}` };
+  const OF_DPOP = { typ: 'DPoP', cnf: { jkt: 'x' } };
+  const ID_TOKEN = { client_id: undefined, aud: 'pos-17', nonce: 'n' };
+  const rows: readonly [PresetName, string, Changes, Reason][] = [
+    ['rfc9068', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
+    ['rfc9068', 'azp in place of client_id', { claims: { client_id: undefined, azp: 'pos-17' } }, 'invalid_claims'],
+    ['rfc9068', 'a generation as a string', { claims: { generation: String(GENERATION) } }, 'generation_invalid'],
+    ['identityserver', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
+    ['identityserver', 'no client_id', { claims: { client_id: undefined } }, 'invalid_claims'],
+    ['identityserver', 'the generation under another name', { claims: RENAMED }, 'generation_missing'],
+    ['identityserver', 'a generation with a leading zero', { claims: ZERO_FIRST }, 'generation_invalid'],
+    ['openiddict', 'no sub', { claims: { sub: undefined } }, 'invalid_claims'],
+    ['openiddict', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
+    ['keycloak', 'the payload of an ID token', { claims: { typ: 'ID' } }, 'invalid_claims'],
+    ['keycloak', 'the payload of a refresh token', { claims: { typ: 'Refresh' } }, 'invalid_claims'],
+    ['keycloak', 'the audience account alone', { claims: { aud: 'account' } }, 'wrong_audience'],
+    ['keycloak', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['keycloak', 'the type DPoP without a key', { claims: { typ: 'DPoP' } }, 'invalid_claims'],
+    ['keycloak', 'the type DPoP at a gate without it', { claims: OF_DPOP }, 'sender_constrained'],
+    ['auth0', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['auth0', 'no aud', { claims: { aud: undefined } }, 'wrong_audience'],
+    ['okta', 'client_id in place of cid', { claims: { cid: undefined, client_id: 'pos-17' } }, 'invalid_claims'],
+    ['okta', 'typ at+jwt', { typ: 'at+jwt' }, 'wrong_type'],
+    ['entra', 'no azp and no appid', { claims: { azp: undefined, client_id: 'pos-17' } }, 'invalid_claims'],
+    ['entra', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['cognito', 'the token_use of an ID token', { claims: { token_use: 'id' } }, 'invalid_claims'],
+    ['cognito', 'no token_use', { claims: { token_use: undefined } }, 'invalid_claims'],
+    ['hydra', 'an empty aud', { claims: { aud: [] } }, 'wrong_audience'],
+    ['hydra', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['ping', 'another typ', { typ: 'logout+jwt' }, 'wrong_type'],
+    ['ping', 'the payload of an ID token of PingOne', { typ: undefined, claims: ID_TOKEN }, 'invalid_claims'],
+    ['ping', 'no aud', { claims: { aud: undefined } }, 'invalid_claims'],
+  ];
+  it.each(rows)('%s refuses %s', async (preset, _what, changes, reason) => {
+    const vendor = first(preset);
+    const through = gateFor(vendor);
+    const changed = {
+      typ: 'typ' in changes ? changes.typ : vendor.typ,
+      claims: { ...vendor.claims, ...changes.claims },
+    };
+    expectRefusal(await through.get(tokenOf(changed)), reason, through);
+  });
+
+  it('has a refused token for every preset', () => {
+    expect(new Set(rows.map(([preset]) => preset))).toEqual(new Set(PRESET_NAMES));
+  });
+
+  it.each<[PresetName, Record<string, unknown>]>([
+    ['okta', { scp: undefined, scope: 'orders:read' }],
+    ['entra', { scp: '' }],
+    ['entra', { roles: undefined, scope: 'orders:read' }],
+    ['keycloak', { scope: '', realm_access: { roles: ['orders:read'] } }],
+    ['rfc9068', { scope: undefined, scp: ['orders:read'] }],
+    ['identityserver', { scope: undefined, permissions: ['orders:read'] }],
+  ])('%s ignores the scope claims of other vendors: %j', async (preset, claims) => {
+    const vendor = first(preset);
+    const through = gateFor(vendor);
+    const response = await through.get(tokenOf({ typ: vendor.typ, claims: { ...vendor.claims, ...claims } }));
+    expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
+  });
+
+  it('checks the client id against a list when there is no audience (Cognito)', async () => {
+    const vendor = first('cognito');
+    const accepting = (...clientIds: string[]): GateApp => gateFor(vendor, { audience: false, clientIds });
+    await accepting('other', vendor.clientId).get(tokenOf(vendor)).expect(200);
+    const others = accepting('other');
+    expectRefusal(await others.get(tokenOf(vendor)), 'wrong_audience', others);
+  });
+
+  describe.each(UNSTAMPED)('$name, which carries no generation', (vendor) => {
+    it('is superseded by a floor after its issue time', async () => {
+      const generationSource = memoryGenerations({ clock: () => NOW * 1000 });
+      const through = gateFor(vendor, { generationSource });
+      await through.get(tokenOf(vendor)).expect(200);
+      await generationSource.append([[vendor.clientId, NOW * 1000]]);
+      await through.get(tokenOf(vendor)).expect(200);
+      await generationSource.append([[vendor.clientId, NOW * 1000 + 1]]);
+      through.reached.length = 0;
+      expectRefusal(await through.get(tokenOf(vendor)), 'superseded', through);
     });
 
-    it.each(VENDOR_TOKENS)('$preset accepts $name', async (vendor) => {
-      const response = await gateFor(vendor).get(tokenOf(vendor)).expect(200);
-      expect(response.body.auth).toMatchObject({
-        clientId: vendor.clientId,
-        scopes: vendor.scopes,
-        generation: STAMPING.includes(vendor.preset) ? GENERATION : NOW * 1000,
-        claims: vendor.claims,
-      });
-      expect(response.body.auth.subject).toBe(vendor.subject);
+    it('is refused as soon as the operator names a claim', async () => {
+      const through = gateFor(vendor, { generationClaim: 'generation' });
+      expectRefusal(await through.get(tokenOf(vendor)), 'generation_missing', through);
     });
 
-    it('has a token of a person for every preset', () => {
-      expect(PEOPLE_TOKENS.map(({ preset }) => preset)).toEqual(PRESET_NAMES);
-    });
-
-    it.each(PEOPLE_TOKENS)('$preset reads $name as docs/recipes.md says', async (person) => {
-      const response = await gateFor(person, person.options).get(tokenOf(person)).expect(200);
-      const { preset, clientId, scopes, subject, scopesFrom, alsoIn } = person;
-      expect(response.body.auth).toMatchObject({ clientId, scopes, subject, claims: person.claims });
-      const cells = [preset, scopesFrom, ...alsoIn].map((name) => `\`${name}\``);
-      const page = readFileSync(join(__dirname, '../../../docs/recipes.md'), 'utf8');
-      const row = page.split('\n').find((line) => line.startsWith(`| ${cells[0]} `)) ?? '';
-      const [claim, from, ...more] = cells;
-      const shown = row.split('|').map((cell) => cell.trim());
-      expect(shown).toEqual(['', claim, from, more.join(', '), expect.any(String), '']);
-    });
-
-    const RENAMED = { client_generation: undefined, generation: GENERATION };
-    const ZERO_FIRST = { client_generation: `0${GENERATION}` };
-    const OF_DPOP = { typ: 'DPoP', cnf: { jkt: 'x' } };
-    const ID_TOKEN = { client_id: undefined, aud: 'pos-17', nonce: 'n' };
-    const rows: readonly [PresetName, string, Changes, Reason][] = [
-      ['rfc9068', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
-      ['rfc9068', 'azp in place of client_id', { claims: { client_id: undefined, azp: 'pos-17' } }, 'invalid_claims'],
-      ['rfc9068', 'a generation as a string', { claims: { generation: String(GENERATION) } }, 'generation_invalid'],
-      ['identityserver', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
-      ['identityserver', 'no client_id', { claims: { client_id: undefined } }, 'invalid_claims'],
-      ['identityserver', 'the generation under another name', { claims: RENAMED }, 'generation_missing'],
-      ['identityserver', 'a generation with a leading zero', { claims: ZERO_FIRST }, 'generation_invalid'],
-      ['openiddict', 'no sub', { claims: { sub: undefined } }, 'invalid_claims'],
-      ['openiddict', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
-      ['keycloak', 'the payload of an ID token', { claims: { typ: 'ID' } }, 'invalid_claims'],
-      ['keycloak', 'the payload of a refresh token', { claims: { typ: 'Refresh' } }, 'invalid_claims'],
-      ['keycloak', 'the audience account alone', { claims: { aud: 'account' } }, 'wrong_audience'],
-      ['keycloak', 'no typ', { typ: undefined }, 'wrong_type'],
-      ['keycloak', 'the type DPoP without a key', { claims: { typ: 'DPoP' } }, 'invalid_claims'],
-      ['keycloak', 'the type DPoP at a gate without it', { claims: OF_DPOP }, 'sender_constrained'],
-      ['auth0', 'no typ', { typ: undefined }, 'wrong_type'],
-      ['auth0', 'no aud', { claims: { aud: undefined } }, 'wrong_audience'],
-      ['okta', 'client_id in place of cid', { claims: { cid: undefined, client_id: 'pos-17' } }, 'invalid_claims'],
-      ['okta', 'typ at+jwt', { typ: 'at+jwt' }, 'wrong_type'],
-      ['entra', 'no azp and no appid', { claims: { azp: undefined, client_id: 'pos-17' } }, 'invalid_claims'],
-      ['entra', 'no typ', { typ: undefined }, 'wrong_type'],
-      ['cognito', 'the token_use of an ID token', { claims: { token_use: 'id' } }, 'invalid_claims'],
-      ['cognito', 'no token_use', { claims: { token_use: undefined } }, 'invalid_claims'],
-      ['hydra', 'an empty aud', { claims: { aud: [] } }, 'wrong_audience'],
-      ['hydra', 'no typ', { typ: undefined }, 'wrong_type'],
-      ['ping', 'another typ', { typ: 'logout+jwt' }, 'wrong_type'],
-      ['ping', 'the payload of an ID token of PingOne', { typ: undefined, claims: ID_TOKEN }, 'invalid_claims'],
-      ['ping', 'no aud', { claims: { aud: undefined } }, 'invalid_claims'],
-    ];
-    it.each(rows)('%s refuses %s', async (preset, _what, changes, reason) => {
-      const vendor = first(preset);
+    it('is accepted without a source, which one calm line says', async () => {
       const through = gateFor(vendor);
-      const changed = {
-        typ: 'typ' in changes ? changes.typ : vendor.typ,
-        claims: { ...vendor.claims, ...changes.claims },
-      };
-      expectRefusal(await through.get(tokenOf(changed)), reason, through);
-    });
-
-    it('has a refused token for every preset', () => {
-      expect(new Set(rows.map(([preset]) => preset))).toEqual(new Set(PRESET_NAMES));
-    });
-
-    it.each<[PresetName, Record<string, unknown>]>([
-      ['okta', { scp: undefined, scope: 'orders:read' }],
-      ['entra', { scp: '' }],
-      ['entra', { roles: undefined, scope: 'orders:read' }],
-      ['keycloak', { scope: '', realm_access: { roles: ['orders:read'] } }],
-      ['rfc9068', { scope: undefined, scp: ['orders:read'] }],
-      ['identityserver', { scope: undefined, permissions: ['orders:read'] }],
-    ])('%s ignores the scope claims of other vendors: %j', async (preset, claims) => {
-      const vendor = first(preset);
-      const through = gateFor(vendor);
-      const response = await through.get(tokenOf({ typ: vendor.typ, claims: { ...vendor.claims, ...claims } }));
-      expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
-    });
-
-    it('checks the client id against a list when there is no audience (Cognito)', async () => {
-      const vendor = first('cognito');
-      const accepting = (...clientIds: string[]): GateApp => gateFor(vendor, { audience: false, clientIds });
-      await accepting('other', vendor.clientId).get(tokenOf(vendor)).expect(200);
-      const others = accepting('other');
-      expectRefusal(await others.get(tokenOf(vendor)), 'wrong_audience', others);
-    });
-
-    describe.each(UNSTAMPED)('$name, which carries no generation', (vendor) => {
-      it('is superseded by a floor after its issue time', async () => {
-        const generationSource = memoryGenerations({ clock: () => NOW * 1000 });
-        const through = gateFor(vendor, { generationSource });
-        await through.get(tokenOf(vendor)).expect(200);
-        await generationSource.append([[vendor.clientId, NOW * 1000]]);
-        await through.get(tokenOf(vendor)).expect(200);
-        await generationSource.append([[vendor.clientId, NOW * 1000 + 1]]);
-        through.reached.length = 0;
-        expectRefusal(await through.get(tokenOf(vendor)), 'superseded', through);
-      });
-
-      it('is refused as soon as the operator names a claim', async () => {
-        const through = gateFor(vendor, { generationClaim: 'generation' });
-        expectRefusal(await through.get(tokenOf(vendor)), 'generation_missing', through);
-      });
-
-      it('is accepted without a source, which one calm line says', async () => {
-        const through = gateFor(vendor);
-        for (const _ of [1, 2]) await through.get(tokenOf(vendor)).expect(200);
-        const message =
-          "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire";
-        expect(through.log.entries).toMatchObject([{ level: 'info', message }]);
-      });
+      for (const _ of [1, 2]) await through.get(tokenOf(vendor)).expect(200);
+      const message =
+        "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire";
+      expect(through.log.entries).toMatchObject([{ level: 'info', message }]);
     });
   });
 });
