@@ -9,12 +9,15 @@ const ALONE = [
   'test/gate/express/parses.test.ts',
 ];
 
+/** Suites that read the sources with the compiler of TypeScript, which takes half a second to load. */
+const TOGETHER = ['callbacks', 'layers', 'names', 'rooms'].map((name) => `test/repository/${name}.test.ts`);
+
 /** `npm test`, and `npx jest test/gate/express/guard.test.ts`: what needs no network, no child process and no waiting. */
 const config: Config = {
   roots: ['<rootDir>/test'],
   // Suites with child processes, real servers, browsers or many thousand inputs: `npm run test:all`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
-  runner: ['<rootDir>/test/setup/runner.mjs', { alone: ALONE }],
+  runner: ['<rootDir>/test/setup/runner.mjs', { alone: ALONE, together: TOGETHER }],
   reporters: ['default', '<rootDir>/test/setup/failed-rooms.mjs'],
   // The runner compiles TypeScript, all at once.
   transform: {},

@@ -12,24 +12,35 @@ const WORKER = fileURLToPath(new URL('./worker.mjs', import.meta.url));
 export default class PlainNodeRunner {
   #globalConfig;
   #alone;
+  #together;
 
-  /** @param options - `alone`: endings of the paths of suites that get a process of their own */
-  constructor(globalConfig, _context, { alone }) {
+  /**
+   * @param options - endings of paths: of suites that get a process of their own (`alone`), and of suites that run one after the
+   *   other in one process (`together`)
+   */
+  constructor(globalConfig, _context, { alone, together }) {
     this.#globalConfig = globalConfig;
     this.#alone = alone;
+    this.#together = together;
   }
 
   async runTests(tests, watcher, onStart, onResult, onFailure) {
-    const isAlone = ({ path }) => this.#alone.some((ending) => path.endsWith(ending));
-    // Last, so that no process of several suites has to end for one of them.
-    const waiting = [...tests.filter((test) => !isAlone(test)), ...tests.filter(isAlone)];
+    const isOf = (endings) => (test) => endings.some((ending) => test.path.endsWith(ending));
+    const [isAlone, isTogether] = [isOf(this.#alone), isOf(this.#together)];
+    const others = tests.filter((test) => !isAlone(test) && !isTogether(test));
+    // First, because they take as long as the longest suite. Those with a process of their own are last, so that none of
+    // several suites has to end for one of them.
+    const groups = [tests.filter(isTogether), ...[...others, ...tests.filter(isAlone)].map((test) => [test])];
     const { rootDir } = this.#globalConfig;
     const { outdir, remove } = await compile(rootDir);
     const compiled = { rootDir, outdir, options: OPTIONS };
     const runInTurn = async () => {
       let worker;
-      while (waiting.length > 0 && !watcher.isInterrupted()) {
-        const test = waiting.shift();
+      let own = [];
+      while ((own.length > 0 || groups.length > 0) && !watcher.isInterrupted()) {
+        if (own.length === 0) own = groups.shift();
+        const test = own.shift();
+        if (test === undefined) continue;
         if (isAlone(test)) await worker?.end();
         if (worker?.hasEnded()) worker = undefined;
         worker ??= startWorker({ globalConfig: this.#globalConfig, projectConfig: test.context.config, compiled });
