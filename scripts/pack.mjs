@@ -66,5 +66,6 @@ function checkTarball(tarball) {
     ['publint', '--strict', tarball],
     ['attw', tarball, '--profile', 'node16', '--exclude-entrypoints', './package.json'],
   ];
-  for (const tool of tools) execFileSync('npx', tool, { cwd: ROOT, stdio: 'inherit' });
+  for (const [name, ...args] of tools)
+    execFileSync(join(ROOT, 'node_modules/.bin', name), args, { cwd: ROOT, stdio: 'inherit' });
 }

@@ -5,16 +5,17 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 
 /** Suites of 40 s and more, the longest first: one that begins last would keep all others waiting. */
 const LONGEST = [
-  'chaos/edges',
   'package/consumers',
-  'package/examples',
   'nodes/nodes',
+  'package/examples',
+  'contract/schemathesis',
+  'keycloak/keycloak',
+  'chaos/edges',
   'redis/faults',
   'redis/campaigns',
-  'keycloak/keycloak',
-  'contract/schemathesis',
   'chaos/chaos',
   'redis/conformance',
+  'properties/mutants',
   'faults/greedy-clients',
 ];
 
