@@ -118,7 +118,8 @@ export async function untilCurrent(
 /** A verdict that differs from the one before it. */
 export interface Turn {
   readonly verdict: string;
-  readonly atMs: number;
+  /** When it was given last, before another one. */
+  untilMs: number;
 }
 
 /** Presents a token to a process every few ms from now on, until `stop()` returns how the verdicts went. */
@@ -130,7 +131,9 @@ export function presentToken(
   const turns: Turn[] = [];
   const present = (): void => {
     const said = verdict(process, clientId, generation);
-    if (said !== turns.at(-1)?.verdict) turns.push({ verdict: said, atMs: Date.now() });
+    const [turn, untilMs] = [turns.at(-1), Date.now()];
+    if (turn?.verdict === said) turn.untilMs = untilMs;
+    else turns.push({ verdict: said, untilMs });
   };
   present();
   const timer = setInterval(present, 2).unref();

@@ -81,7 +81,7 @@ describe('generations in Redis', () => {
         const cold = await processOn(redis.url, SILENCE);
         const coldOld = presentToken(cold, 'pos', before);
         await eventually('both refuse', () => old.turns.length === 2 && running.status().source === 'silent');
-        expect((old.turns[1]?.atMs ?? 0) - cutMs).toBeLessThan(SILENCE.maxSilenceMs + SILENCE.skewMs + 500);
+        expect((old.turns[0]?.untilMs ?? Infinity) - cutMs).toBeLessThan(SILENCE.maxSilenceMs + SILENCE.skewMs + 500);
         await cold.settled();
         await eventually('the new process knows why', () => cold.status().source === 'silent');
 
