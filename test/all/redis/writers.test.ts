@@ -58,16 +58,7 @@ describe('the record that any program can write', () => {
     await run('python3', ['-m', 'venv', folder]);
     await run(join(folder, 'bin/pip'), ['install', '-q', 'redis']);
     const reader = await process();
-    const old = Array.from({ length: 500 }, (_each, n) => [
-      'XADD',
-      KEY,
-      `1-${n + 1}`,
-      'client_id',
-      'x',
-      'generation',
-      '5',
-    ]);
-    for (const [command = '', ...args] of old) await redis.command(command, ...args);
+    for (let n = 1; n <= 500; n++) await redis.command('XADD', KEY, `1-${n}`, 'client_id', 'x', 'generation', '5');
     const script = `
 import time, redis
 now = int(time.time() * 1000)
@@ -176,22 +167,9 @@ describe.each([
   }
   const urlOf = (user: string, password = 's3cr%25et'): string =>
     `redis://${user}:${password}@127.0.0.1:${redis.port}/0?key=shop`;
+  const common = 'reset on >s3cr%et ~shop ~{shop}:mark +client +hello +ping +select'.split(' ');
   const acl = (user: string, ...rules: string[]): Promise<unknown> =>
-    redis.command(
-      'ACL',
-      'SETUSER',
-      user,
-      'reset',
-      'on',
-      '>s3cr%et',
-      '~shop',
-      '~{shop}:mark',
-      '+client',
-      '+hello',
-      '+ping',
-      '+select',
-      ...rules,
-    );
+    redis.command('ACL', 'SETUSER', user, ...common, ...rules);
   const from = (user: string, password?: string) => {
     const source = redisFromUrl(urlOf(user, password), { load });
     opened.add(() => source.close?.());

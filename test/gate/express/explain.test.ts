@@ -1,5 +1,6 @@
 import express from 'express';
-import { explain, reportOnly } from '../../../src/gate/index';
+import { AuthError, explain, reportOnly } from '../../../src/gate/index';
+import { checksUntil } from '../../../src/gate/express/explain';
 import { dpop, mtls } from '../../../src/gate/possession/index';
 import { boundToken } from '../../support/dpop';
 import { gateApp, getFrom } from '../../support/gate-app';
@@ -164,6 +165,16 @@ describe('explain()', () => {
     ['something else as gate', 'x', { gate: () => {} }, `${GATE}, got a function`],
   ])('refuses %s', async (_what, raw, need, message) => {
     await expect(explain(raw as string, need as object)).rejects.toThrow(new TypeError(message));
+  });
+});
+
+describe('checksUntil()', () => {
+  it.each<[string, AuthError | undefined, readonly string[]]>([
+    ['no error', undefined, CHECKS],
+    ['an error of a check that every gate has', new AuthError('expired'), CHECKS],
+    ['an error of possession', new AuthError('binding_required'), [...CHECKS.slice(0, -1), 'possession', 'scope']],
+  ])('names the checks of a gate that is known by %s alone', (_what, error, checks) => {
+    expect(checksUntil(error, 1).map(({ check }) => check)).toEqual(checks);
   });
 });
 
