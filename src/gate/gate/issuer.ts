@@ -1,4 +1,5 @@
 import { ask } from '../core/callbacks';
+import { privateMember } from '../core/objects';
 import { ActivityPublisher } from '../core/status';
 import { AuthError, identify } from '../core/errors';
 import { generationsFromUrl } from '../generation/from-url';
@@ -204,9 +205,9 @@ export class TrustedToken {
       const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
       const generation = this.context.generations?.verify(clientId, claims);
       const scopes = Object.freeze(this.#policy.readScopes(claims));
-      const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
-      this.#accepted = { verified, auth };
+      const auth: Auth = { issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims };
       tokenOfAuth.set(auth, this);
+      this.#accepted = { verified, auth: Object.freeze(auth) };
       return auth;
     } catch (error) {
       throw identify(error, this.#client());
@@ -241,7 +242,7 @@ export class TrustedToken {
   }
 }
 
-const tokenOfAuth = new WeakMap<Auth, TrustedToken>();
+const tokenOfAuth = privateMember<TrustedToken>();
 
 /** The token with which any gate has accepted a caller. */
 export function originOf(auth: Auth): TrustedToken | undefined {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { NO_OPTIONS } from '../core/objects';
 import type { UnverifiedToken } from '../token/jws';
 
-/** Traces of first uses: a power of two, 256 KB. */
+/** Traces of first uses, two at each place: 256 KB. */
 const TRACES = 65_536;
 /** Characters at the end of a token, all of its signature, by which it is found: 192 bits. */
 const ENDING = 32;
@@ -30,10 +30,15 @@ export class TokenCache<Value extends object> {
   /** Keeps the value of a token that is set for the second time; the first time leaves a trace only. */
   set({ raw, signature }: UnverifiedToken, value: Value): void {
     // The signature has been verified: a caller cannot choose its first bytes.
-    const slot = signature.readUInt32BE(0) % TRACES;
+    const at = (signature.readUInt32BE(0) % TRACES) & ~1;
     const trace = signature.readUInt32BE(4);
-    if (this.#traces[slot] === trace) this.#entries.set(raw.slice(-ENDING), { token: raw, value }, NO_OPTIONS);
-    this.#traces[slot] = trace;
+    if (this.#traces[at] === trace || this.#traces[at + 1] === trace) {
+      this.#entries.set(raw.slice(-ENDING), { token: raw, value }, NO_OPTIONS);
+      return;
+    }
+    // Two tokens whose traces are at one place, and that are used by turns, are both cached.
+    this.#traces[at + 1] = this.#traces[at]!;
+    this.#traces[at] = trace;
   }
 
   delete(token: string): void {

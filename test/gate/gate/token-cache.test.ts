@@ -32,6 +32,14 @@ describe('TokenCache', () => {
     expect(tokens.map(({ raw }) => cache.get(raw) !== undefined)).toEqual([false, true, true]);
   });
 
+  it('keeps both of two tokens that are used by turns, whatever their signatures begin with', () => {
+    const cache = new TokenCache<object>(10);
+    const beginning = Buffer.from('00000001', 'hex');
+    const tokens = ['a', 'b'].map((raw) => tokenOf(raw, Buffer.concat([beginning, randomBytes(60)])));
+    for (const token of [...tokens, ...tokens]) cache.set(token, token);
+    expect(tokens.map(({ raw }) => cache.get(raw))).toEqual(tokens);
+  });
+
   it('tells two tokens apart whose signatures begin alike', () => {
     const cache = new TokenCache<object>(10);
     const signature = randomBytes(64);
