@@ -157,19 +157,13 @@ function tokenServerSettings(settings: Settings): Settings {
  * anything listens.
  */
 async function withFreePorts(env: Environment): Promise<Environment> {
-  const chosen: Record<string, string> = {};
-  for (const name of ['TILLGATE_PORT', 'TILLGATE_AUTH_PORT']) {
-    if (env[name] === '0') chosen[name] = String(await freePort());
-  }
-  return { ...env, ...chosen };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  await once(probe.close(), 'close');
-  return port;
+  const names = ['TILLGATE_PORT', 'TILLGATE_AUTH_PORT'].filter((name) => env[name] === '0');
+  const probes = names.map((name) => [name, createServer().listen(0, '127.0.0.1')] as const);
+  await Promise.all(probes.map(([, probe]) => once(probe, 'listening')));
+  const chosen = probes.map(([name, probe]) => [name, String((probe.address() as AddressInfo).port)] as const);
+  // Only now: a port that is free again could be chosen a second time.
+  await Promise.all(probes.map(([, probe]) => once(probe.close(), 'close')));
+  return { ...env, ...Object.fromEntries(chosen) };
 }
 
 /** The OpenAPI document of the API: that of `--openapi`, else openapi.yaml in the current directory, if it is there. */
