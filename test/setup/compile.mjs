@@ -20,6 +20,9 @@ export async function compile(rootDir) {
       .map((name) => join(rootDir, folder, name))
       .filter((name) => /(?<!\.d)\.ts$/.test(name) && !LEFT_OUT.test(name)),
   );
+  const remove = () => rmSync(outdir, { recursive: true, force: true });
+  // Jest ends the process itself with --bail.
+  process.once('exit', remove);
   await build({ ...OPTIONS, entryPoints, outdir, outbase: rootDir, absWorkingDir: rootDir });
-  return { outdir, remove: () => rmSync(outdir, { recursive: true, force: true }) };
+  return { outdir, remove };
 }
