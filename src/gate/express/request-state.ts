@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AuthError } from '../core/errors';
 import { loggablePath } from '../core/logger';
-import { privateMember } from '../core/objects';
 import { describe } from '../core/options';
 import type { Auth } from '../gate/options';
 import type { HeldCallers } from '../gate/held';
@@ -81,8 +80,8 @@ export interface RequestState {
   unguarded: GateSettings['unguarded'];
 }
 
-/** No other middleware can forge or copy it. */
-const states = privateMember<RequestState>();
+/** A WeakMap, because no other middleware can forge or copy its entries. */
+const states = new WeakMap<object, RequestState>();
 
 const NONE: readonly RequestState[] = Object.freeze([]);
 
@@ -104,7 +103,7 @@ export function openState(
 const COPIES: unique symbol = Symbol.for('tillgate.copies');
 type Copies = Map<(req: object) => boolean, string>;
 const registry = globalThis as { [COPIES]?: Copies };
-const hasAccepted = (req: object): boolean => states.get(req) !== undefined;
+const hasAccepted = (req: object): boolean => states.has(req);
 
 /** Makes this copy known to the guards of others. Called with the first gate, because loading a module changes no global. */
 export function registerCopy(): void {

@@ -1,5 +1,4 @@
 import { ask } from '../core/callbacks';
-import { privateMember } from '../core/objects';
 import { ActivityPublisher } from '../core/status';
 import { AuthError, identify } from '../core/errors';
 import { generationsFromUrl } from '../generation/from-url';
@@ -205,9 +204,9 @@ export class TrustedToken {
       const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
       const generation = this.context.generations?.verify(clientId, claims);
       const scopes = Object.freeze(this.#policy.readScopes(claims));
-      const auth: Auth = { issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims };
+      const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
+      this.#accepted = { verified, auth };
       tokenOfAuth.set(auth, this);
-      this.#accepted = { verified, auth: Object.freeze(auth) };
       return auth;
     } catch (error) {
       throw identify(error, this.#client());
@@ -242,7 +241,7 @@ export class TrustedToken {
   }
 }
 
-const tokenOfAuth = privateMember<TrustedToken>();
+const tokenOfAuth = new WeakMap<Auth, TrustedToken>();
 
 /** The token with which any gate has accepted a caller. */
 export function originOf(auth: Auth): TrustedToken | undefined {

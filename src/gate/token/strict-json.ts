@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isAnyObject, isObject } from '../core/objects';
+import { isObject } from '../core/objects';
 
 /** A JSON object as the parsers of this file return it: without a prototype. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -99,7 +99,7 @@ function withoutPrototypes(
   standIns?: ReadonlyMap<string, string>,
 ): { readonly value: unknown; readonly members: number } {
   const root: Record<string, unknown> = { parsed };
-  const nested = isAnyObject(parsed) ? [{ holder: root, name: 'parsed' }] : [];
+  const nested = isNested(parsed) ? [{ holder: root, name: 'parsed' }] : [];
   let members = 0;
   // The list grows while it is read.
   for (const { holder, name } of nested) {
@@ -114,7 +114,7 @@ function withoutPrototypes(
         copy[own] = member;
         members++;
       }
-      if (isAnyObject(member)) nested.push({ holder: copy, name: own });
+      if (isNested(member)) nested.push({ holder: copy, name: own });
     }
     holder[name] = copy;
   }
@@ -129,14 +129,18 @@ function withoutPrototype(): Record<string, unknown> {
   return Object.setPrototypeOf({}, null) as Record<string, unknown>;
 }
 
+function isNested(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
 /** Freezes what was parsed, to its depth. */
 export function freezeJson<Value>(value: Value): Value {
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();
-    if (!isAnyObject(next) || Object.isFrozen(next)) continue;
+    if (!isNested(next) || Object.isFrozen(next)) continue;
     Object.freeze(next);
-    for (const member of Object.values(next)) if (isAnyObject(member)) open.push(member);
+    for (const member of Object.values(next as object)) if (isNested(member)) open.push(member);
   }
   return value;
 }
