@@ -165,6 +165,15 @@ describe('nonces of the server', () => {
     await sendWith(through, headers['dpop-nonce']).expect(200);
   });
 
+  it('are new in each refusal that asks for one', async () => {
+    const time = fakeTime(NOW_MS);
+    const through = dpopApp({ nonce: true }, { clock: time.clock });
+    await nonceOf(through);
+    await time.advance(300_000);
+    through.reached.length = 0;
+    await sendWith(through, await nonceOf(through)).expect(200);
+  });
+
   it('do not let a proof be used twice', async () => {
     const through = dpopApp({ nonce: true });
     const once = proof({ claims: { nonce: await nonceOf(through) } });

@@ -2,6 +2,7 @@ import { explain, requireScope } from '../../../src/gate';
 import type { Reason } from '../../../src/gate';
 import { memoryGenerations } from '../../../src/gate/generation';
 import { dpop, mtls } from '../../../src/gate/possession';
+import { BASE_URL, callerKey, thumbprint, withProofs } from '../../support/dpop';
 import { settle } from '../../support/fake-time';
 import { gateApp, remember } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
@@ -74,6 +75,12 @@ describe('opaque tokens (RFC 7662)', () => {
     const through = introspectingGate({ possession: [dpop({ baseUrl: 'https://api.test' }), mtls()] });
     through.endpoint.tokens.set(OPAQUE, active(changes));
     expectRefusal(await through.get(OPAQUE), 'sender_constrained', through, { dpop: 'accepted' });
+  });
+
+  it('are accepted with a proof by the key that they name where they are of type DPoP', async () => {
+    const through = introspectingGate({ possession: [dpop({ baseUrl: BASE_URL })] });
+    through.endpoint.tokens.set(OPAQUE, active({ token_type: 'DPoP', cnf: { jkt: thumbprint(callerKey()) } }));
+    await withProofs(through).send({ token: OPAQUE }).expect(200);
   });
 
   it.each<[string, object]>([

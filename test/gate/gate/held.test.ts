@@ -245,7 +245,7 @@ describe('endWithToken()', () => {
         routes.get('/v1/:type', requireAuthenticated(), endWithToken(), (req, res) => {
           res.type(req.params['type'] === 'events' ? 'text/event-stream' : 'text/csv').write('first\n\n');
           // A handler that goes on writing must not end the process.
-          res.once('close', () => void res.write('late'));
+          for (const event of ['prefinish', 'close']) res.once(event, () => void res.write('late'));
         });
       },
     });

@@ -113,6 +113,7 @@ describe('the option scopes', () => {
     [{ from: ['scope'] }, [['scope']]],
     [{ from: ['realm_access.roles', 'scp'] }, [['realm_access', 'roles'], ['scp']]],
     [{ from: [['https://example.com/roles']] }, [['https://example.com/roles']]],
+    [{ from: [['https://example.com/app', 'roles']] }, [['https://example.com/app', 'roles']]],
     [{ from: [['resource_access', 'shop.api', 'roles']] }, [['resource_access', 'shop.api', 'roles']]],
     [{ from: ['urn:roles', 'a/b'] }, [['urn:roles'], ['a/b']]],
   ])('reads claims and paths: %j', (options, from) => {
