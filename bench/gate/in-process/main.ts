@@ -38,6 +38,7 @@ interface Contenders {
   readonly tillgate: (issuer: Issuer, expected: number) => Promise<{ run: Verify; close(): Promise<void> }>;
   readonly floor: (issuer: Issuer) => Verify;
   readonly fastJwt: (issuer: Issuer) => Verify;
+  readonly fastJwtCaching: (issuer: Issuer) => Verify;
   readonly jose: (issuer: Issuer) => Verify;
   readonly jsonwebtokenVerify: (issuer: Issuer) => Verify;
 }
@@ -90,6 +91,19 @@ function gateOnce(contenders: Contenders, issuer: Issuer, windows: readonly Wind
   };
 }
 
+/** Turns of two caches that know all tokens of a window, each read from a request of its own, as from a connection. */
+async function knowingWindow(contenders: Contenders, issuer: Issuer) {
+  const tokens = await issuer.tokens(WINDOW);
+  const gate = await contenders.tillgate(issuer, 200);
+  const verify = contenders.fastJwtCaching(issuer);
+  const read = (): Window => tokens.map(contenders.credentialsOf);
+  const turnOf = (run: Verify) => () => {
+    const window = read();
+    return Promise.resolve(() => run(window));
+  };
+  return { gate: turnOf(gate.run), fastJwt: turnOf(verify) };
+}
+
 /** Turns of a gate that knows the token of all its requests. */
 async function gateKnowing(contenders: Contenders, issuer: Issuer, token: string | undefined, expected = 200) {
   const gate = await contenders.tillgate(issuer, expected);
@@ -121,8 +135,11 @@ async function measureOutcomes(contenders: Contenders, issuer: Issuer): Promise<
   const windowsWith = (changes: object) => windowsOf(contenders, issuer.tokens(WINDOWS * WINDOW, changes));
   const one = async (changes: object) => (await issuer.tokens(1, changes))[0];
   const known = (token: string | undefined, status?: number) => gateKnowing(contenders, issuer, token, status);
+  const caches = await knowingWindow(contenders, issuer);
   return measure({
     'accepted, known token': await known(await one({})),
+    [`accepted, ${WINDOW} known tokens`]: caches.gate,
+    [`the same, fast-jwt with its cache`]: caches.fastJwt,
     'accepted, new token with 951 scopes': gateOnce(contenders, issuer, await windowsWith(longest)),
     'no token': await known(undefined, 401),
     'expired, known token': await known(await one(expired), 401),
