@@ -27,6 +27,7 @@ export default {
   },
   mutate: ['src/gate/{token,gate,express,generation,possession}/**/*.ts', 'src/cli/auth-server/**/*.ts'],
   coverageAnalysis: 'perTest',
+  dryRunTimeoutMinutes: 20,
   // A mutant of code that runs while a module loads needs all tests again.
   ignoreStatic: true,
   reporters: ['clear-text', 'progress-append-only', 'html'],
