@@ -20,8 +20,8 @@ interface Room {
 const ROOMS: Readonly<Record<string, Room>> = {
   gate: { name: 'tillgate', imports: [], maxLines: 12_650, maxSeam: 35 },
   testing: { name: '@tillgate/testing', imports: ['gate'], maxLines: 6_203, maxSeam: 6 },
-  cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxLines: 5_484, maxSeam: 0 },
-  app: { name: '@tillgate/app', imports: ['gate'], maxLines: 1_700, maxSeam: 0 },
+  cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxLines: 5_478, maxSeam: 0 },
+  app: { name: '@tillgate/app', imports: ['gate'], maxLines: 1_675, maxSeam: 0 },
 };
 
 /** What each layer inside the gate may import from. `express` reads the variables when `authenticate()` has no options. */
