@@ -96,9 +96,8 @@ async function knowingWindow(contenders: Contenders, issuer: Issuer) {
   const tokens = await issuer.tokens(WINDOW);
   const gate = await contenders.tillgate(issuer, 200);
   const verify = contenders.fastJwtCaching(issuer);
-  const read = (): Window => tokens.map(contenders.credentialsOf);
   const turnOf = (run: Verify) => () => {
-    const window = read();
+    const window = tokens.map(contenders.credentialsOf);
     return Promise.resolve(() => run(window));
   };
   return { gate: turnOf(gate.run), fastJwt: turnOf(verify) };
@@ -139,7 +138,7 @@ async function measureOutcomes(contenders: Contenders, issuer: Issuer): Promise<
   return measure({
     'accepted, known token': await known(await one({})),
     [`accepted, ${WINDOW} known tokens`]: caches.gate,
-    [`the same, fast-jwt with its cache`]: caches.fastJwt,
+    'the same, fast-jwt with its cache': caches.fastJwt,
     'accepted, new token with 951 scopes': gateOnce(contenders, issuer, await windowsWith(longest)),
     'no token': await known(undefined, 401),
     'expired, known token': await known(await one(expired), 401),
