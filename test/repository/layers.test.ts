@@ -1,27 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import ts from 'typescript';
-import { listFiles, nodesOf } from './sources';
+import { countCodeLines, listFiles, nodesOf } from './sources';
 
 const TEST = resolve(__dirname, '..');
 const SRC = resolve(__dirname, '../../src');
 
-/** A room. The aims are 10,500 lines for the gate, 5,500, 5,300 and 1,700, and 35 symbols: what is above them only falls. */
+/** A room. Its limits only fall: the issue on a room of their own for the stores lowers the gate's, the one on the house all of them. */
 interface Room {
   readonly name: string;
   /** Rooms that it may import, always by name. */
   readonly imports: readonly string[];
-  /** Lines of TypeScript, at most. */
-  readonly maxLines: number;
+  /** Lines of code in its TypeScript and JavaScript, at most: comments and blank lines are free. */
+  readonly maxCodeLines: number;
   /** Symbols of its `internal` entry, at most. The list gets shorter, never longer. */
   readonly maxSeam: number;
 }
 
 const ROOMS: Readonly<Record<string, Room>> = {
-  gate: { name: 'tillgate', imports: [], maxLines: 12_650, maxSeam: 35 },
-  testing: { name: '@tillgate/testing', imports: ['gate'], maxLines: 6_203, maxSeam: 6 },
-  cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxLines: 5_478, maxSeam: 0 },
-  app: { name: '@tillgate/app', imports: ['gate'], maxLines: 1_675, maxSeam: 0 },
+  gate: { name: 'tillgate', imports: [], maxCodeLines: 9_300, maxSeam: 35 },
+  testing: { name: '@tillgate/testing', imports: ['gate'], maxCodeLines: 5_000, maxSeam: 6 },
+  cli: { name: '@tillgate/cli', imports: ['gate', 'testing'], maxCodeLines: 5_250, maxSeam: 0 },
+  app: { name: '@tillgate/app', imports: ['gate'], maxCodeLines: 1_400, maxSeam: 0 },
 };
 
 /** What each layer inside the gate may import from. `express` reads the variables when `authenticate()` has no options. */
@@ -120,9 +120,17 @@ describe('the rooms', () => {
     expect(missing.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([]);
   });
 
-  it.each(Object.entries(ROOMS))('%s has at most its lines', (room, { maxLines }) => {
-    const lines = files.filter((file) => roomOf(file) === room).map((file) => countLines(join(SRC, file)));
-    expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(maxLines);
+  it.each(Object.entries(ROOMS))('%s has at most its lines of code', (room, { maxCodeLines }) => {
+    const scripts = listFiles(join(SRC, room), ['.ts', '.js', '.cjs', '.mjs']);
+    const lines = scripts.map((path) => countCodeLines(readFileSync(path, 'utf8')));
+    expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(maxCodeLines);
+  });
+
+  it('are counted without comments and blank lines', () => {
+    const text = "#!/usr/bin/env node\n/** A. */\nconst a = 1; // a\n\n/* b\n */\n'//';\n`\n\n// text\n`;\n// end\n";
+    expect(countCodeLines(text)).toBe(5);
+    expect(countCodeLines('interface A {\n  /** A. */\n  a(): void;\n\n  // end\n}\n')).toBe(3);
+    expect(countCodeLines('// nothing\n')).toBe(0);
   });
 });
 
