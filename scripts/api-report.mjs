@@ -1,6 +1,5 @@
-// What each entry of the packages declares, as api/*.api.md; of `internal`, which is promised to nobody, nothing: `node scripts/api-report.mjs` fails where the declarations
-// and the committed reports differ, `--update` writes the reports anew. Fails too where an entry mentions a type that no
-// entry exports: nobody could name it. `--built` takes the declarations of the last build instead of building.
+// Compares what each public entry of the packages declares with the committed reports api/*.api.md: `node scripts/api-report.mjs` fails where
+// they differ, `--update` writes the reports. Fails too where an entry mentions a type that no entry exports: users could not name it. `--built` takes the declarations of the last build instead of building.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +17,8 @@ const DERIVED = 'derived-types.md';
 const DERIVATION = /^export (?:type .*typeof|interface \w+ extends) .*$/gm;
 
 const update = process.argv.includes('--update');
-const entries = ['gate', 'testing', 'cli'].flatMap((room) => {
+const rooms = JSON.parse(readFileSync(join(ROOT, 'src/rooms.json'), 'utf8')).filter(({ isPublished }) => isPublished);
+const entries = rooms.flatMap(({ folder: room }) => {
   const { exports } = JSON.parse(readFileSync(join(ROOT, 'src', room, 'package.json'), 'utf8'));
   return Object.entries(exports)
     .filter(([name, { types }]) => types && name !== './internal')

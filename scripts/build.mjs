@@ -1,5 +1,5 @@
-// Compiles the rooms, each into its own dist/: `node scripts/build.mjs`. In the order of their imports, because the
-// compiler reads the declarations that the room before has got.
+// Compiles the rooms, each into its own dist/: `node scripts/build.mjs`. In the order of src/rooms.json, because the compiler
+// reads the declarations of the rooms before.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,9 +9,11 @@ import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-export const ROOMS = ['gate', 'testing', 'cli', 'app'];
+/** A room comes after those that it imports. */
+export const ROOMS = JSON.parse(readFileSync(join(ROOT, 'src/rooms.json'), 'utf8'));
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) for (const room of ROOMS) build(join(ROOT, 'src', room));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  for (const { folder } of ROOMS) build(join(ROOT, 'src', folder));
 
 function build(folder) {
   const dist = join(folder, 'dist');

@@ -14,8 +14,8 @@ const RUN_BY_INSTALL = ['preinstall', 'install', 'postinstall'];
 
 const read = (path) => JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
 const lock = read('package-lock.json').packages;
-/** What users install; the app and the root are for this repository. */
-const ROOMS = ['src/gate', 'src/testing', 'src/cli'];
+/** What users install. */
+const ROOMS = read('src/rooms.json').flatMap(({ folder, isPublished }) => (isPublished ? [`src/${folder}`] : []));
 const manifests = [...new Set(ROOMS.flatMap((room) => [...comingWith(room)]))]
   // Packages of other platforms are in the lock file, but not installed.
   .filter((path) => existsSync(new URL(`../${path}/package.json`, import.meta.url)))

@@ -1,6 +1,6 @@
-// Packs the rooms after a build, in the order in which they must be published: `node scripts/pack.mjs <folder>` leaves one
-// tarball each there. A room's own folder lacks what comes from the root of the repository, so each is put together first.
-// With --check, publint and attw look at the tarballs.
+// Packs the rooms after a build, in the order in which they must be published: `node scripts/pack.mjs <folder>` writes one
+// tarball each to that folder. README.md and others are copied from the root of the repository where a room has none of its own.
+// With --check, publint and attw check the tarballs.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -13,9 +13,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? '.packages');
 const check = process.argv.includes('--check');
 
-/** Nobody installs the app. */
-for (const room of ROOMS.filter((name) => name !== 'app')) {
-  const tarball = await pack(room);
+for (const { folder } of ROOMS.filter(({ isPublished }) => isPublished)) {
+  const tarball = await pack(folder);
   console.log(tarball);
   if (check) checkTarball(tarball);
 }
@@ -47,8 +46,8 @@ async function pack(room) {
 }
 
 /**
- * Without the sources and the script for them, which are not in the package, and with `main` for tools that know no `exports`: in a clone it would
- * lead whoever names the folder of a room to a build.
+ * The manifest without `source` and `scripts`, whose files are not in the package, and with `main` for tools that do not read `exports`. In the
+ * repository `main` would resolve the folder of a room to its build.
  */
 function published({ exports, scripts: _scripts, ...manifest }) {
   const withoutSource = (entry) => {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
+import rooms from '../src/rooms.json';
 
 /*
  * Draws each room from the imports of its files, as a Mermaid flowchart: an arrow from a folder to one that it imports. A folder
@@ -9,8 +10,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 const SRC = join(__dirname, '../src');
 const IMPORT = /^(?:import|export)\b[^;]*? from '([^']+)';|^import '([^']+)';/gm;
 /** Folders of `src`. */
-export const ROOMS = ['gate', 'testing', 'cli', 'app'];
-const PACKAGES = ['tillgate', '@tillgate/testing'];
+export const ROOMS = rooms.map(({ folder }) => folder);
+const PACKAGES = rooms.map(({ name }) => name);
 
 type Arrows = ReadonlyMap<string, ReadonlySet<string>>;
 

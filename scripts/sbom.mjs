@@ -13,7 +13,7 @@ mkdirSync(out, { recursive: true });
 
 const scratch = mkdtempSync(join(tmpdir(), 'tillgate-sbom-'));
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
-for (const room of ['gate', 'testing', 'cli']) writeSbom(room);
+for (const { folder, isPublished } of read('src/rooms.json')) if (isPublished) writeSbom(folder);
 
 function writeSbom(room) {
   const {

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SRC = join(ROOT, 'src');
-const ROOMS = ['gate', 'testing', 'cli', 'app'];
 const load = createRequire(import.meta.url);
+const ROOMS = load(join(SRC, 'rooms.json')).map(({ folder }) => folder);
 
 printFolders();
 printExports();

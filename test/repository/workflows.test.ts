@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
+import rooms from '../../src/rooms.json';
 
 const FOLDER = join(__dirname, '../../.github/workflows');
 
@@ -67,7 +68,10 @@ describe('the workflows', () => {
 
   it('run no script of a dependency or of the repository where they may publish', () => {
     const publish = jobs.find(({ name }) => name === 'publish.yml: publish')!.job;
-    const tarballs = ['tillgate-[0-9]', 'tillgate-testing-', 'tillgate-cli-'];
+    const published = rooms.filter(({ isPublished }) => isPublished).map(({ name }) => name);
+    const tarballs = published.map((name) =>
+      name === 'tillgate' ? 'tillgate-[0-9]' : `${name.slice(1).replace('/', '-')}-`,
+    );
     expect(runsOf(publish)).toEqual(
       tarballs.map((name) => `npm publish ./${name}*.tgz --provenance --access public --ignore-scripts`),
     );

@@ -75,7 +75,8 @@ function compile(root, outdir, entryPoints) {
       cpSync(join(root, 'src', name), join(outdir, 'src', name), { recursive: true });
   }
   copyFileSync(join(root, 'openapi.yaml'), join(outdir, 'openapi.yaml'));
-  for (const room of readdirSync(join(root, 'src'))) linkRoom(root, outdir, join('src', room));
+  for (const entry of readdirSync(join(root, 'src'), { withFileTypes: true }))
+    if (entry.isDirectory()) linkRoom(root, outdir, join('src', entry.name));
 }
 
 /** Without what a build has left in the rooms. */
