@@ -19,6 +19,8 @@ export interface FetchOptions {
   readonly contentType?: string | undefined;
   /** Largest body that is fetched, in bytes. Default 1 MiB. */
   readonly maxBytes?: number | undefined;
+  /** Called with the headers of the response, whatever its status is. */
+  readonly onHeaders?: ((headers: Headers) => void) | undefined;
 }
 
 /** A request without a usable response. The message is our own; `status` is set when the server responded. */
@@ -45,11 +47,12 @@ export async function fetchObject(url: string, options: FetchOptions): Promise<J
  * @throws FetchError
  */
 export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> {
-  const { signal, contentType, maxBytes = MAX_BYTES } = ownMembers(options);
+  const { signal, contentType, maxBytes = MAX_BYTES, onHeaders } = ownMembers(options);
   async function work(): Promise<Buffer> {
     signal.throwIfAborted();
     const response = await fetchWith(url, options).catch((cause: unknown) => fail(url, cause));
     const { status, headers, body } = response;
+    onHeaders?.(headers);
     const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     const isExpected = contentType === undefined || type === contentType;
     if (status === 200 && isExpected) {

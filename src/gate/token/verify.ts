@@ -74,7 +74,10 @@ export class TokenVerifier {
     const header = checkHeader(token.header, this.#accepted);
     refuseIdToken(token.claims, rules.preset);
     const verify = (key: VerificationKey) => signatures.verify(token, key, header.algorithm, caller);
-    const key = keys.find(header, () => checkBeforeAsking(() => checkClaims(token.claims, rules, clock())));
+    const key = keys.find(header, () => {
+      checkBeforeAsking(() => checkClaims(token.claims, rules, clock()));
+      return token.claims['iat'] as number;
+    });
     return key instanceof Promise ? key.then(verify) : verify(key);
   }
 

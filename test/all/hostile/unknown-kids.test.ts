@@ -17,6 +17,24 @@ it(`one unknown kid that is sent ${TIMES} times costs one fetch, while a known k
   expect(fetches.length - begun).toBe(1);
 });
 
+it(`one unknown kid in ${TIMES} tokens that were issued just now costs two fetches, and then 429`, async () => {
+  const { find, fetches, time, respond } = await sourceWith(A);
+  const begun = fetches.length;
+  const issuedNow = (): number => Math.floor(time.clock() / 1000);
+  const reasons: unknown[] = [];
+  for (let asked = 0; asked < 2; asked++) {
+    const inParallel = Array.from({ length: TIMES / 4 }, () => find('nowhere', issuedNow));
+    await respond(A);
+    reasons.push(...new Set(await Promise.all(inParallel)));
+  }
+  expect(reasons).toEqual(['unknown_key', 'unknown_key']);
+  const later = new Set<unknown>();
+  for (let times = TIMES / 2; times < TIMES; times++) later.add(await find('nowhere', issuedNow));
+  expect(later).toEqual(new Set(['too_many_unknown_keys']));
+  expect(await find('a')).toBe('a');
+  expect(fetches.length - begun).toBe(2);
+});
+
 it(`${TIMES} different unknown kids cost two fetches, while a known key is cached`, async () => {
   const { find, fetches, respond } = await sourceWith(A);
   const begun = fetches.length;

@@ -247,6 +247,29 @@ describe('key set: what changes', () => {
     await through.pass(5_000);
     expect(await through.statusWith(B)).toBe(200);
   });
+
+  it('accepts a token of a new key whose kid somebody has named before it was published', async () => {
+    await through.get(through.token({ key: B, header: { kid: 'b' } })).expect(401);
+    through.server.publish(A, B);
+    const iat = through.time.clock() / 1000;
+    await through.get(through.token({ key: B, claims: { iat } })).expect(200);
+    expect(through.server.keyFetches).toBe(3);
+  });
+
+  it.each([
+    ['70', 'too_many_unknown_keys'],
+    [' 70, 0', 'too_many_unknown_keys'],
+    ['0', 'unknown_key'],
+    ['59', 'unknown_key'],
+    ['-70', 'unknown_key'],
+    ['70.5', 'unknown_key'],
+    ['x', 'unknown_key'],
+  ] as const)('refuses a token that was issued 60 s ago by a copy of Age %s as %s', async (age, reason) => {
+    const document = JSON.stringify({ keys: [A.jwk] });
+    through.server.responses.set('/jwks', (res) => void res.writeHead(200, { age }).end(document));
+    const iat = through.time.clock() / 1000 - 60;
+    expectRefusal(await through.get(through.token({ key: B, claims: { iat } })), reason, through);
+  });
 });
 
 it('never verifies a token of one issuer with the key of another that has the same kid', async () => {

@@ -75,6 +75,8 @@ export interface FetchedKeys {
   readonly keys: readonly VerificationKey[];
   /** Why keys must not verify anything, by their ids. */
   readonly unusable: ReadonlyMap<string, string>;
+  /** How long a cache had kept the response, in ms (RFC 9111 section 5.1). Default 0. */
+  readonly ageMs?: number;
 }
 
 /** A key set in which no key can verify access tokens. */
@@ -158,10 +160,18 @@ export function keyFetcher(
     async fetch(signal) {
       const bounds = { ...options, signal };
       const jwksUri = options.jwksUri ?? (await discoverEndpoint('jwks_uri', bounds));
-      return read(await fetchJwks(jwksUri, bounds), jwksUri);
+      let ageMs = 0;
+      const jwks = await fetchJwks(jwksUri, { ...bounds, onHeaders: (headers) => (ageMs = ageOf(headers)) });
+      return { ...(await read(jwks, jwksUri)), ageMs };
     },
     read: (jwks) => read(jwks, options.jwksUri ?? options.issuer),
   };
+}
+
+/** The first member of the header counts, and one that is not a number of seconds is ignored (RFC 9111 section 5.1). */
+function ageOf(headers: Headers): number {
+  const [seconds = ''] = (headers.get('age') ?? '').split(',');
+  return /^\d+$/.test(seconds.trim()) ? Number(seconds) * 1000 : 0;
 }
 
 async function fetchJwks(jwksUri: string, options: FetchOptions): Promise<readonly unknown[]> {

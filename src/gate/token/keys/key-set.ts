@@ -86,12 +86,12 @@ export interface KeySource {
   /**
    * Finds the key that a header names; synchronously when the keys are cached.
    *
-   * @param checkToken - called where the key is unknown, before anything else is done about it; throws where the token is
-   * refused whatever its key is
+   * @param checkToken - called where the key is unknown, before anything else is done about it; returns the `iat` of the
+   * token, throws where the token is refused whatever its key is
    * @throws AuthError `unknown_key`, `unusable_key`, `algorithm_not_allowed`, `too_many_unknown_keys` when the issuer has
    * been asked too often, or `keys_unavailable` when the key set is not available.
    */
-  find(header: UnverifiedHeader, checkToken: () => void): VerificationKey | Promise<VerificationKey>;
+  find(header: UnverifiedHeader, checkToken: () => number): VerificationKey | Promise<VerificationKey>;
   /** Whether a key found earlier may still be used. */
   has(key: VerificationKey): boolean;
   /** Resolves once there are keys. */

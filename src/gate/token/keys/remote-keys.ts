@@ -39,7 +39,8 @@ export interface RemoteKeysOptions {
 /**
  * Finds keys in the key set that an issuer publishes. A token whose key is cached does not wait. The first token with a
  * new key waits for one fetch, so a rotation refuses no request. Unknown key ids cost two fetches immediately and then
- * one per 5 s; while none is allowed, the response is 429, because the id may be that of a new key.
+ * one per 5 s; while none is allowed, the response is 429, because the id may be that of a new key. 401 is only for tokens that
+ * were issued before the issuer was asked: no earlier token can make a key unknown to them.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
   const published = new KeyRefresh(options);
@@ -58,15 +59,14 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return state === 'fresh' || state === 'stale' ? published.keys : undefined;
   }
 
-  async function findLater(header: UnverifiedHeader, checkToken: () => void): Promise<VerificationKey> {
+  async function findLater(header: UnverifiedHeader, checkToken: () => number): Promise<VerificationKey> {
     const startedBefore = published.started;
     const usable = await usableKeys();
     const found = usable?.find(header);
     if (found) return found;
     refuseUnusable(header);
     if (!usable) throw published.unavailable();
-    checkToken();
-    return findUnknown(header, startedBefore);
+    return findUnknown(header, checkToken(), startedBefore);
   }
 
   /**
@@ -74,26 +74,32 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
    *
    * @param startedBefore - fetches started before the token came: their key set does not prove that the id is unknown
    */
-  async function findUnknown(header: UnverifiedHeader, startedBefore: number): Promise<VerificationKey> {
+  async function findUnknown(header: UnverifiedHeader, iat: number, startedBefore: number): Promise<VerificationKey> {
     const id = header.keyId ?? '';
     await published.inFlight;
     let found = findNow(header);
     if (!found && published.keysFetch <= startedBefore) {
-      if (unknown.has(id)) throw unknownKey(header);
+      if (unknown.has(id, iat)) throw unknownKey(header);
       if (published.outage.waitMs > 0) throw published.unavailable();
       // A fetch in flight here was started after the token came, on behalf of another one.
       if (!published.inFlight && !unknown.takeFetch()) {
         // The issuer has withdrawn the key: that is known without another fetch.
-        if (published.previous?.find(header)) throw unknownKey(header);
-        throw new AuthError('too_many_unknown_keys', { retryAfterSeconds: retryAfterSeconds(unknown.waitMs()) });
+        if (isIssuedBefore(iat, published.askedMs) && published.previous?.find(header)) throw unknownKey(header);
+        throw tooMany();
       }
       await published.refresh();
       found = findNow(header);
     }
     if (found) return found;
     if (published.keysFetch <= startedBefore) throw published.unavailable();
-    unknown.add(id);
-    throw unknownKey(header);
+    const { askedMs, copyAgeMs } = published;
+    unknown.add(id, askedMs);
+    // A cache may have responded with a copy from before the token was issued.
+    throw copyAgeMs > 0 && !isIssuedBefore(iat, askedMs) ? tooMany() : unknownKey(header);
+  }
+
+  function tooMany(): AuthError {
+    return new AuthError('too_many_unknown_keys', { retryAfterSeconds: retryAfterSeconds(unknown.waitMs()) });
   }
 
   /** Throws also where the last key set has a key of this id that must not be used. */
@@ -113,9 +119,9 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
       if (published.state() !== 'fresh') return findLater(header, checkToken);
       const key = findNow(header);
       if (key) return key;
-      checkToken();
-      if (unknown.has(header.keyId ?? '')) throw unknownKey(header);
-      return findUnknown(header, published.started);
+      const iat = checkToken();
+      if (unknown.has(header.keyId ?? '', iat)) throw unknownKey(header);
+      return findUnknown(header, iat, published.started);
     },
     has(key) {
       const state = published.state();
@@ -147,6 +153,8 @@ export class KeyRefresh {
   started = 0;
   /** Number of the fetch that returned `keys`; 0 before the first. */
   keysFetch = 0;
+  /** How long a cache had kept the response with `keys`, in ms. */
+  copyAgeMs = 0;
   /** The fetch in progress. Resolves also when it fails. */
   inFlight: Promise<void> | undefined;
   readonly ready: Promise<void>;
@@ -244,6 +252,7 @@ export class KeyRefresh {
     this.keysFetch = number;
     // The keys were good when the request was sent: the time of the response is part of their age.
     this.#fetchedAt = startedAt;
+    this.copyAgeMs = Math.min(fetched.ageMs ?? 0, keysMaxAgeMs);
     this.#announceReady();
     // With a short age limit the refresh starts early, to leave the issuer time to respond.
     const refreshFrom = keysMaxAgeMs < 10 * timeoutMs ? 0.5 : 0.7;
@@ -264,6 +273,11 @@ export class KeyRefresh {
   #refreshIn(delayMs: number): void {
     this.#timer?.cancel();
     this.#timer = this.#options.schedule(() => this.refreshLater(), delayMs);
+  }
+
+  /** When the issuer had exactly these keys: at the start of the request, less the `Age` of the response. */
+  get askedMs(): number {
+    return this.#fetchedAt - this.copyAgeMs;
   }
 
   /** Whether the keys may still be used. */
@@ -321,10 +335,15 @@ const REMEMBERED_MS = 30_000;
 /** An id has 1,024 characters at most, so this is 2 MB at most. */
 const MAX_REMEMBERED = 1_000;
 
+/** Whether a token was issued before a moment: `iat` may be rounded down to its second. */
+function isIssuedBefore(iat: number, momentMs: number): boolean {
+  return (iat + 1) * 1000 <= momentMs;
+}
+
 /** Bounds what tokens with unknown key ids can cost: fetches and memory. */
 class UnknownKeys {
   readonly #clock: Clock;
-  readonly #askedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  readonly #ids = new LRUCache<string, { readonly addedMs: number; readonly askedMs: number }>({ max: MAX_REMEMBERED });
   /** When all fetches of the burst are available again. */
   #fullAt = -Infinity;
 
@@ -332,16 +351,17 @@ class UnknownKeys {
     this.#clock = clock;
   }
 
-  /** Whether the issuer was asked about this id within the last 30 s and did not have it. */
-  has(keyId: string): boolean {
-    const ageMs = this.#clock() - (this.#askedAt.get(keyId, NO_OPTIONS) ?? -Infinity);
+  /** Whether the issuer was asked about this id within the last 30 s, after a token was issued, and did not have it. */
+  has(keyId: string, iat: number): boolean {
+    const entry = this.#ids.get(keyId, NO_OPTIONS);
+    const ageMs = this.#clock() - (entry?.addedMs ?? -Infinity);
     // Negative after the clock has stepped back.
-    return ageMs >= 0 && ageMs < REMEMBERED_MS;
+    return entry !== undefined && ageMs >= 0 && ageMs < REMEMBERED_MS && isIssuedBefore(iat, entry.askedMs);
   }
 
-  /** Remembers that the issuer has no key of this id. */
-  add(keyId: string): void {
-    this.#askedAt.set(keyId, this.#clock(), NO_OPTIONS);
+  /** Remembers that the issuer had no key of this id when it was asked. */
+  add(keyId: string, askedMs: number): void {
+    this.#ids.set(keyId, { addedMs: this.#clock(), askedMs }, NO_OPTIONS);
   }
 
   /** Whether the issuer may be asked on behalf of an unknown id now; `true` counts as one fetch. */

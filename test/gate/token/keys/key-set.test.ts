@@ -174,7 +174,7 @@ describe('importKey', () => {
 });
 
 /** Nothing is wrong with the token but its key. */
-const noFault = (): void => undefined;
+const noFault = (): number => 0;
 
 describe('staticKeys', () => {
   const key = testKey();

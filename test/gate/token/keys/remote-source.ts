@@ -23,8 +23,8 @@ const key = (keyId: string): VerificationKey => ({
 export const [A, B] = [key('a'), key('b')];
 export const header = (keyId: string): UnverifiedHeader => ({ keyId, algorithm: 'ES256' });
 
-/** Nothing is wrong with the token but its key. */
-export const noFault = (): void => undefined;
+/** Nothing is wrong with the token but its key. It was issued long ago. */
+export const noFault = (): number => 0;
 
 interface Fetching {
   readonly signal: AbortSignal;
@@ -41,10 +41,14 @@ export interface RemoteSource {
   /** Settles the latest fetch. */
   readonly respond: (...published: readonly VerificationKey[]) => Promise<void>;
   /** The same with a set that has unusable keys too. */
-  readonly respondWith: (keys: readonly VerificationKey[], unusable: FetchedKeys['unusable']) => Promise<void>;
+  readonly respondWith: (
+    keys: readonly VerificationKey[],
+    unusable: FetchedKeys['unusable'],
+    ageMs?: number,
+  ) => Promise<void>;
   readonly fail: (error?: Error) => Promise<void>;
   /** What becomes of a search: the key id that was found, or the reason of the refusal. */
-  readonly find: (keyId: string, checkToken?: () => void) => Promise<string | undefined>;
+  readonly find: (keyId: string, checkToken?: () => number) => Promise<string | undefined>;
 }
 
 export function source(options: Partial<Parameters<typeof remoteKeys>[0]> = {}): RemoteSource {
@@ -64,9 +68,13 @@ export function source(options: Partial<Parameters<typeof remoteKeys>[0]> = {}):
     ...options,
   });
 
-  async function respondWith(published: readonly VerificationKey[], unusable: FetchedKeys['unusable'] = new Map()) {
+  async function respondWith(
+    published: readonly VerificationKey[],
+    unusable: FetchedKeys['unusable'] = new Map(),
+    ageMs = 0,
+  ) {
     await settle();
-    fetches.at(-1)?.resolve({ jwks: [], keys: published, unusable });
+    fetches.at(-1)?.resolve({ jwks: [], keys: published, unusable, ageMs });
     await settle();
   }
   return {
