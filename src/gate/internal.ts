@@ -62,7 +62,7 @@ export { scopeAdvice } from './token/advice';
 // tillgate check lists the claims that may hold scopes.
 export { scopeClaims } from './token/advice';
 // Bodies are read up to a limit.
-export { readBody } from './token/http';
+export { readBody } from './net/http';
 // explain, token and the console show what is in a token, unverified.
 export { parseToken } from './token/jws';
 // The command finds endpoints by the metadata that the gate reads.

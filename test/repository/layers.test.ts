@@ -29,15 +29,16 @@ const ROOMS: Readonly<Record<string, (typeof rooms)[number]>> = Object.fromEntri
 /** What each layer inside the gate may import from. `express` reads the variables when `authenticate()` has no options. */
 const GATE_LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  token: ['core'],
-  generation: ['core', 'token'],
-  possession: ['core', 'token', 'generation'],
+  net: ['core'],
+  token: ['core', 'net'],
+  generation: ['core', 'net'],
+  possession: ['core', 'net', 'token', 'generation'],
   opentelemetry: ['core', 'gate'],
-  gate: ['core', 'token', 'generation'],
+  gate: ['core', 'net', 'token', 'generation'],
   env: ['core', 'token', 'gate'],
   express: ['core', 'token', 'generation', 'gate', 'env'],
   'index.ts': ['core', 'token', 'gate', 'express'],
-  'internal.ts': ['core', 'token', 'env', 'generation', 'gate', 'express'],
+  'internal.ts': ['core', 'net', 'token', 'env', 'generation', 'gate', 'express'],
 };
 
 /** Parts of the command that know nothing of the rest of it, and the parts that they know. The console shows clients. */

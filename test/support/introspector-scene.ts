@@ -1,6 +1,6 @@
 import { AuthError } from '../../src/gate';
 import { introspector } from '../../src/gate/token/introspection';
-import { FetchError } from '../../src/gate/token/http';
+import { FetchError } from '../../src/gate/net/http';
 import { fakeTime } from './fake-time';
 import type { FakeTime } from './fake-time';
 import { recordingLogger } from './log';

@@ -8,7 +8,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 const require = createRequire(import.meta.url);
 const { authenticate, requireScope } = require('../../../src/gate/dist/index.js');
 const { memoryGenerations } = require('../../../src/gate/dist/generation/index.js');
-const { freezeJson, parseJsonObject } = require('../../../src/gate/dist/token/strict-json.js');
+const { freezeJson, parseJsonObject } = require('../../../src/gate/dist/net/strict-json.js');
 const jsonwebtoken = require('jsonwebtoken');
 const { Authenticator } = require('passport');
 const { Strategy: BearerStrategy } = require('passport-http-bearer');

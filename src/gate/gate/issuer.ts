@@ -12,7 +12,7 @@ import { keptKeys } from '../token/keys/key-store';
 import { remoteKeys } from '../token/keys/remote-keys';
 import { scopeReader } from '../token/scopes';
 import type { SignatureVerifier } from '../token/signature';
-import type { JsonObject } from '../token/strict-json';
+import type { JsonObject } from '../net/strict-json';
 import { claimsCheck, TokenVerifier } from '../token/verify';
 import type { ClaimsCheck } from '../token/verify';
 import type { Auth } from './options';

@@ -16,7 +16,7 @@ import type { VerificationKey } from '../token/keys/key-set';
 import type { BoundRequest, Possession } from '../token/possession';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { Algorithm } from '../token/signature';
-import type { JsonObject } from '../token/strict-json';
+import type { JsonObject } from '../net/strict-json';
 import { memoryReplayStore } from './replay-store';
 import type { ReplayStore } from './replay-store';
 

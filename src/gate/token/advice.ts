@@ -7,7 +7,7 @@ import { isForItsClient, PRESETS, signOfIdToken } from './presets';
 import type { Preset, PresetName } from './presets';
 import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from './scopes';
 import type { ScopeClaim, ScopeOptions, ScopeRule } from './scopes';
-import type { JsonObject } from './strict-json';
+import type { JsonObject } from '../net/strict-json';
 
 /** What an operator can change so that a token is accepted. It quotes claims: it must not become part of a response. */
 export interface Advice {

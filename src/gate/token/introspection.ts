@@ -11,12 +11,12 @@ import { Outage, retryAfterSeconds } from '../core/outage';
 import { clientAuthorization, loggableUrl } from '../core/urls';
 import { FairQueue } from './fair-queue';
 import type { Caller } from './fair-queue';
-import { Exchanges, FetchError, fetchObject, unlessAborted } from './http';
+import { Exchanges, FetchError, fetchObject, unlessAborted } from '../net/http';
 import { MAX_TOKEN_LENGTH } from './jws';
 import { discoverEndpoint } from './keys/fetch-keys';
 import type { DiscoveryOptions } from './keys/fetch-keys';
-import { freezeJson } from './strict-json';
-import type { JsonObject } from './strict-json';
+import { freezeJson } from '../net/strict-json';
+import type { JsonObject } from '../net/strict-json';
 import { claimsCheck, isBoundByDpop } from './verify';
 import type { ClaimRules, ClaimsCheck } from './verify';
 

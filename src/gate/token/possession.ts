@@ -6,7 +6,7 @@ import type { TokenRequest } from './bearer';
 import { clientUnit } from './fair-queue';
 import type { Caller } from './fair-queue';
 import type { SignatureVerifier } from './signature';
-import type { JsonObject } from './strict-json';
+import type { JsonObject } from '../net/strict-json';
 
 /** One way in which a caller proves that it holds the key that its token is bound to. */
 export interface Possession {

@@ -1,4 +1,4 @@
-import type { JsonObject } from './strict-json';
+import type { JsonObject } from '../net/strict-json';
 
 /** How one family shapes its client-credentials access tokens. */
 export interface Preset {

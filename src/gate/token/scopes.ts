@@ -1,8 +1,8 @@
 import { isObject } from '../core/objects';
 import { isList, option, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
-import { freezeJson, parseJson, parseJsonObject } from './strict-json';
-import type { JsonObject } from './strict-json';
+import { freezeJson, parseJson, parseJsonObject } from '../net/strict-json';
+import type { JsonObject } from '../net/strict-json';
 
 /** Where scopes come from, and what the names of the authorization server are called here. */
 export interface ScopeOptions {

@@ -9,8 +9,8 @@ import type { KeySource, VerificationKey } from './keys/key-set';
 import { signOfIdToken } from './presets';
 import type { Preset } from './presets';
 import type { Algorithm, SignatureVerifier } from './signature';
-import { freezeJson } from './strict-json';
-import type { JsonObject } from './strict-json';
+import { freezeJson } from '../net/strict-json';
+import type { JsonObject } from '../net/strict-json';
 
 /** What the claims of one issuer's tokens are checked against. */
 export interface ClaimRules {

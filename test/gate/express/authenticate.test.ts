@@ -5,7 +5,7 @@ import { AUDIENCE, ISSUER, token, NOW_MS, GENERATION } from '../../support/issue
 import { jwks, testKey } from '../../support/keys';
 import { memoryGenerations } from '../../../src/gate/generation';
 import type { GenerationSource } from '../../../src/gate/generation';
-import type { Fetch } from '../../../src/gate/token/http';
+import type { Fetch } from '../../../src/gate/net/http';
 import { fakeTime, settle } from '../../support/fake-time';
 import { serveLog } from '../generation/http/scene';
 import { eventually, keyServer } from '../../support/key-server';

@@ -2,7 +2,7 @@ import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
 import { dependencies, describe, isList, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { hasUserInfo, isSecureUrl, loggableUrl, parseUrl } from '../../core/urls';
-import { Exchanges, fetchBytes, FetchError } from '../../token/http';
+import { Exchanges, fetchBytes, FetchError } from '../../net/http';
 import { isGeneration } from '../generation';
 import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';

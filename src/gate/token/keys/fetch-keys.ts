@@ -4,9 +4,9 @@ import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { isObject, ownMembers } from '../../core/objects';
 import { loggableUrl, parseUrl } from '../../core/urls';
-import { FetchError, fetchObject } from '../http';
-import type { FetchOptions } from '../http';
-import type { JsonObject } from '../strict-json';
+import { FetchError, fetchObject } from '../../net/http';
+import type { FetchOptions } from '../../net/http';
+import type { JsonObject } from '../../net/strict-json';
 import { toVerificationKey, unsuitable } from './key-set';
 import type { VerificationKey } from './key-set';
 

@@ -7,7 +7,7 @@ import { describe } from '../../core/options';
 import type { UnverifiedHeader } from '../jws';
 import { ALGORITHMS, isCompatible, readAlgorithms, verificationCostUs } from '../signature';
 import type { Algorithm } from '../signature';
-import type { JsonObject } from '../strict-json';
+import type { JsonObject } from '../../net/strict-json';
 
 /** A key that may verify signatures. Its identity is stable: the same key is the same object after a refresh. */
 export interface VerificationKey {

@@ -6,8 +6,8 @@ import type { Logger } from '../../core/logger';
 import { attempt } from '../../core/objects';
 import { isList } from '../../core/options';
 import { Outage } from '../../core/outage';
-import { FetchError } from '../http';
-import { parseJsonObject } from '../strict-json';
+import { FetchError } from '../../net/http';
+import { parseJsonObject } from '../../net/strict-json';
 import type { FetchedKeys, KeyFetcher } from './fetch-keys';
 
 /** Keeps the last good key set of each issuer over restarts of the process. Who can write to it can forge tokens. */

@@ -7,7 +7,7 @@ import { errorLabel, errorText } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
 import { Outage, retryAfterSeconds } from '../../core/outage';
-import { Exchanges, FetchError } from '../http';
+import { Exchanges, FetchError } from '../../net/http';
 import type { UnverifiedHeader } from '../jws';
 import { NoUsableKey } from './fetch-keys';
 import type { FetchedKeys } from './fetch-keys';

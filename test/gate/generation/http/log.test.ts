@@ -2,7 +2,7 @@ import { httpGenerations } from '../../../../src/gate/generation/http/log';
 import type { HttpGenerationsOptions } from '../../../../src/gate/generation/http/log';
 import type { GenerationSource, LogReader } from '../../../../src/gate/generation/log';
 import { SourceError } from '../../../../src/gate/generation/log';
-import type { Fetch } from '../../../../src/gate/token/http';
+import type { Fetch } from '../../../../src/gate/net/http';
 import { fakeTime, settle } from '../../../support/fake-time';
 import type { FakeTime } from '../../../support/fake-time';
 import { START } from '../fixtures';

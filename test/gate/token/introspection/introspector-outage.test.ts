@@ -1,5 +1,5 @@
 import type { AuthError } from '../../../../src/gate';
-import { FetchError } from '../../../../src/gate/token/http';
+import { FetchError } from '../../../../src/gate/net/http';
 import { settle } from '../../../support/fake-time';
 import { introspectorScene as scene, many, reasonOf } from '../../../support/introspector-scene';
 

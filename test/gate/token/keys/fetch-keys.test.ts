@@ -1,4 +1,4 @@
-import type { Fetch } from '../../../../src/gate/token/http';
+import type { Fetch } from '../../../../src/gate/net/http';
 import { keyFetcher } from '../../../../src/gate/token/keys/fetch-keys';
 import type { FetchedKeys } from '../../../../src/gate/token/keys/fetch-keys';
 import type { VerificationKey } from '../../../../src/gate/token/keys/key-set';

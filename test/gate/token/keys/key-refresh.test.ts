@@ -1,4 +1,4 @@
-import { FetchError } from '../../../../src/gate/token/http';
+import { FetchError } from '../../../../src/gate/net/http';
 import type { VerificationKey } from '../../../../src/gate/token/keys/key-set';
 import { KeyRefresh } from '../../../../src/gate/token/keys/remote-keys';
 import { fakeTime, settle } from '../../../support/fake-time';

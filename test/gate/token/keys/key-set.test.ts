@@ -4,7 +4,7 @@ import type { Algorithm } from '../../../../src/gate/token/signature';
 import { KeySet, importKey, toVerificationKey, unsuitable, staticKeys } from '../../../../src/gate/token/keys/key-set';
 import type { VerificationKey, Jwks } from '../../../../src/gate/token/keys/key-set';
 import { testKey, jwks, newKey } from '../../../support/keys';
-import type { JsonObject } from '../../../../src/gate/token/strict-json';
+import type { JsonObject } from '../../../../src/gate/net/strict-json';
 
 const key = (keyId: string | undefined, ...algorithms: Algorithm[]): VerificationKey => ({
   keyId,

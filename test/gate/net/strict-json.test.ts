@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { freezeJson, parseJsonObject } from '../../../src/gate/token/strict-json';
+import { freezeJson, parseJsonObject } from '../../../src/gate/net/strict-json';
 import { anyCharacter } from '../../support/any-character';
 
 const parse = (text: string): unknown => parseJsonObject(Buffer.from(text));

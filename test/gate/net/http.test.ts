@@ -1,5 +1,5 @@
-import { FetchError, fetchObject } from '../../../src/gate/token/http';
-import type { Fetch } from '../../../src/gate/token/http';
+import { FetchError, fetchObject } from '../../../src/gate/net/http';
+import type { Fetch } from '../../../src/gate/net/http';
 
 const URL_ = 'https://login.test/doc?key=secret';
 const respondWith =
