@@ -73,6 +73,24 @@ describe('tillgate contract', () => {
     expect(exitCode).toBe(1);
   });
 
+  it('goes on after connections that the server closes, and keeps what it has found', async () => {
+    const { exitCode, stdout, stderr } = await contractAt(
+      (req, res) => {
+        const isGood = req.headers.authorization?.includes('.') === true;
+        if (req.url === '/menus' && isGood) req.socket.destroy();
+        else respond(req, res);
+      },
+      ...['--class', 'header,scope', '--depth', 'quick', '--allow-untested'],
+    );
+    expect(stdout).toContain('found: expected nothing, got with X-Internal: 1, without a token: 200');
+    expect(stdout).toContain(
+      'red scope: GET /menus accepts a token with only orders:read\n  status: expected a response',
+    );
+    expect(stdout).toContain('< socket hang up');
+    expect(stderr).not.toContain('is the server running?');
+    expect(exitCode).toBe(1);
+  });
+
   it('shows a response on one line of printable text', async () => {
     const { stdout } = await contractAt(
       (req, res) => {

@@ -223,16 +223,19 @@ async function runCase(
     await one.run();
     return undefined;
   } catch (error) {
-    if (!(error instanceof AssertionError)) {
-      throw new CliError(`${url.href}: ${(error as Error).message}; is the server running?`, EXIT.usage);
-    }
     const { name, class: what = 'token', operation } = one;
-    const { differences, exchange } = error as CaseFailure;
+    const isRed = error instanceof AssertionError;
+    const { message } = error as Error;
+    // Later the server has responded already: what it does to one case does not end the others.
+    if (!isRed && one.class === undefined) {
+      throw new CliError(`${url.href}: ${message}; is the server running?`, EXIT.usage);
+    }
+    const { differences = isRed ? message.split('\n').slice(1) : [message], exchange } = error as CaseFailure;
     const line = operation === undefined ? undefined : lineOf(document, operation);
-    const [attack = name] = error.message.split('\n', 1);
+    const [attack = name] = isRed ? message.split('\n', 1) : [];
     return {
       ...{ name, class: what, operation, isKnown: known.has(name), ...(attack !== name && { attack }) },
-      differences: differences ?? error.message.split('\n').slice(1),
+      differences,
       ...(exchange && describeExchange(exchange, url)),
       ...(line !== undefined && { line }),
     };
@@ -266,7 +269,9 @@ function describeExchange(
   const data = body === undefined ? '' : ` --data ${quote(body)}`;
   return {
     request: `${method} ${shorten(target)}`,
-    response: `${response.status}${type === undefined ? '' : ` ${type}`} ${response.text.slice(0, BODY_LENGTH)}`.trim(),
+    response:
+      response.dropped ??
+      `${response.status}${type === undefined ? '' : ` ${type}`} ${response.text.slice(0, BODY_LENGTH)}`.trim(),
     curl: `curl -i --path-as-is -X ${method}${flags}${data} ${quote(url.origin + shorten(target))}`,
   };
 }

@@ -108,7 +108,8 @@ function trustCase(subjects: readonly Subject[]): readonly ContractCase[] {
       const { response: withoutToken } = await send(subject, {});
       if (withoutToken.status !== 401) continue;
       const { response } = await send(subject, sufficient(subject));
-      if (response.status !== 401 && response.status !== 503 && !isOfUnknownKey(response)) return;
+      const isRefused = [401, 503].includes(response.status) || response.dropped !== undefined;
+      if (!isRefused && !isOfUnknownKey(response)) return;
       refusals.push(`${subject.operation.name} responded ${describeRefusal(response)}`);
     }
     const [first, ...others] = refusals;

@@ -162,7 +162,8 @@ function compareReached(reached: readonly string[]): readonly Mismatch[] {
 
 /** What no response to a good token may be; the rest is up to the document. */
 function compareAccepted(response: ApiResponse, { operation }: Subject): readonly Mismatch[] {
-  const { status, headers } = response;
+  const { status, headers, dropped } = response;
+  if (dropped !== undefined) return [{ what: 'status', got: `none (${dropped})`, expected: 'a response' }];
   if ([401, 403].includes(status) || headers['www-authenticate'] !== undefined || isOfUnknownKey(response)) {
     const got = `${describeRefusal(response)}, refused by the gate${adviceOnNeeds(operation)}`;
     return [{ what: 'status', got, expected: 'the response of the handler' }];
@@ -181,7 +182,8 @@ function codeOf(body: unknown): unknown {
 }
 
 /** The status with the `code` of the problem body, if any. */
-export function describeRefusal({ status, body }: ApiResponse): string {
+export function describeRefusal({ status, body, dropped }: ApiResponse): string {
+  if (dropped !== undefined) return `nothing (${dropped})`;
   const code = codeOf(body);
   return typeof code === 'string' ? `${status} ${code}` : String(status);
 }

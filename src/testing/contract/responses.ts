@@ -27,6 +27,8 @@ export interface ApiResponse {
   readonly body: unknown;
   /** Client port of the connection. */
   readonly localPort: number | undefined;
+  /** Why there is none: the server closed the connection. */
+  readonly dropped?: string;
 }
 
 /** The media type of a Content-Type: without parameters, in lower case (RFC 9110 section 8.3.1). */
@@ -139,16 +141,18 @@ export function refusalRules(options: {
   }
 
   function compare(response: ApiResponse, accepted: readonly ExpectedRefusal[], hasBody = true): readonly Mismatch[] {
-    const { status, headers, body } = response;
+    const { status, headers, body, dropped } = response;
+    const statuses = accepted.map((one) => one.status);
+    if (dropped !== undefined) {
+      const expected = anyOf(statuses, status);
+      return [{ what: 'status of a refusal', got: `none (${dropped})`, expected, isNotice: true, isHabit: true }];
+    }
     isStrict ??= mediaTypeOf(headers['content-type']) === PROBLEM && isObject(body) && isOwnCode(body['code']);
     // RFC 9110 section 15.5.4: 404 hides that there is something.
     if (hides && status === 404) return [];
     const refusal = accepted.find((one) => one.status === status);
     if (!isStrict) return compareForeign(response, accepted);
-    if (!refusal) {
-      const statuses = accepted.map((one) => one.status);
-      return [{ what: 'status', got: status, expected: anyOf(statuses, status) }];
-    }
+    if (!refusal) return [{ what: 'status', got: status, expected: anyOf(statuses, status) }];
     return [...compareChallenge(response, refusal), ...(problems && hasBody ? compareProblem(response, refusal) : [])];
   }
 
@@ -237,6 +241,7 @@ export function documentedResponses(
     const statuses = isObject(responses.value) ? Object.keys(responses.value) : [];
 
     function compare(response: ApiResponse): readonly Mismatch[] {
+      if (response.dropped !== undefined) return [];
       const candidates = [String(response.status), `${String(response.status).slice(0, 1)}XX`, 'default'];
       const entry = candidates.find((one) => statuses.includes(one));
       if (entry === undefined) {

@@ -36,7 +36,7 @@ export function urlTarget(url: URL, headers: ContractSettings['headers']): Targe
   const send = httpClient(url, headers);
   const call = async (request: ApiRequest): Promise<Exchange> => ({
     request,
-    response: await send(request),
+    response: await send(request).catch(droppedResponse),
     trace: NO_TRACE,
   });
   return watchLimit(call, () => {});
@@ -60,6 +60,8 @@ export function appTarget(
       app(req, res);
     });
     server.on('connection', (socket) => socket.unref());
+    // The client reuses connections after any pause.
+    server.keepAliveTimeout = 0;
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.unref().address() as AddressInfo;
     return { server, send: httpClient(new URL(`http://127.0.0.1:${port}`), headers) };
@@ -113,6 +115,8 @@ function watchLimit(call: Target['call'], stop: Target['stop']): Target {
 const TIMEOUT_MS = 10_000;
 /** A body that takes longer is a stream: its head is enough. */
 const BODY_MS = 2_000;
+/** Stands for a connection that was closed without a response; no server sends it. */
+const NO_RESPONSE = 444;
 
 /** Makes a client with keep-alive connections that do not keep the process alive. */
 function httpClient(origin: URL, common: ContractSettings['headers']): (request: ApiRequest) => Promise<ApiResponse> {
@@ -121,11 +125,14 @@ function httpClient(origin: URL, common: ContractSettings['headers']): (request:
       ? [new SecureAgent({ keepAlive: true }), requestHttps]
       : [new Agent({ keepAlive: true }), requestHttp];
 
-  return function send({ method, target: path, headers, body }) {
+  function send({ method, target: path, headers, body }: ApiRequest, isRetry = false): Promise<ApiResponse> {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
       // The path goes as it is: a URL object would remove its dot segments.
-      const options = { agent, method, path, headers: { ...common, ...headers, ...length }, timeout: TIMEOUT_MS };
+      const options = {
+        ...{ agent: !isRetry && agent, method, path, timeout: TIMEOUT_MS },
+        headers: { ...common, ...headers, ...length },
+      };
       const request = open(origin, options, (response) => {
         let text = '';
         const { localPort } = response.socket;
@@ -139,14 +146,31 @@ function httpClient(origin: URL, common: ContractSettings['headers']): (request:
         };
         const patience = setTimeout(cut, BODY_MS).unref();
         response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        response.once('error', reject).once('end', finish);
+        // The status of a response that is cut off counts.
+        response.once('error', finish).once('end', finish);
         if (mediaTypeOf(response.headers['content-type']) === 'text/event-stream') cut();
       });
       request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
-      request.once('error', reject);
+      request.once('error', (error) => {
+        // The server may have closed an idle connection while the request was on its way (RFC 9112 section 9.3.1).
+        if (!isRetry && request.reusedSocket && isDrop(error)) {
+          resolve(send({ method, target: path, headers, body }, true));
+        } else reject(error);
+      });
       request.end(body);
     });
-  };
+  }
+  return (request) => send(request);
+}
+
+function isDrop({ code = '' }: NodeJS.ErrnoException): boolean {
+  return ['ECONNRESET', 'EPIPE', 'ECONNABORTED'].includes(code);
+}
+
+/** A connection that the server closes instead of responding refuses the request. */
+function droppedResponse(error: Error): ApiResponse {
+  if (!isDrop(error)) throw error;
+  return { status: NO_RESPONSE, headers: {}, text: '', body: undefined, localPort: undefined, dropped: error.message };
 }
 
 function readResponse(
