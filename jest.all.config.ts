@@ -9,6 +9,7 @@ const FULL_SIZE = [
   'testing/contract-cases',
   'testing/contract-classes',
   'gate/express/report-only-orders',
+  'gate/hostile/growth',
 ];
 
 /** `npm run test:all`: suites that need child processes, real servers, a browser, a package registry, or globals of their own. */

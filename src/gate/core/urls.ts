@@ -32,9 +32,12 @@ export function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
+/** Longer URLs are not parsed in order to be shown: Node converts a host of many characters (RFC 3492) in quadratic time. */
+const MAX_PARSED = 1_000;
+
 /** A URL as logs, status and errors may show it: user info, query and fragment can hold secrets and are left out. */
 export function loggableUrl(url: string): string {
-  const parsed = parseUrl(url);
+  const parsed = url.length > MAX_PARSED ? undefined : parseUrl(url);
   if (!parsed) return url.replace(/[?#].*$/s, '').replace(/^.*@/s, '');
   const { protocol, host, pathname, search, hash } = parsed;
   return hasUserInfo(url) || search !== '' || hash !== '' ? `${protocol}//${host}${pathname}` : url;

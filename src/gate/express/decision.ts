@@ -5,7 +5,7 @@ import { decisionChannel } from '../core/status';
 import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import type { Auth } from '../gate/options';
-import type { GateVerifier } from '../gate/verifier';
+import type { GateVerifier, Verifier } from '../gate/verifier';
 import { bearerToken } from '../token/bearer';
 import type { Caller } from '../token/fair-queue';
 import type { GateRequest } from './request-state';
@@ -49,7 +49,7 @@ export function decisionOf(verifier: GateVerifier): Decide {
   const { settings, possession } = verifier;
   const { challenges, optional } = settings;
   const acceptsDpop = challenges.length > 0;
-  const verify = throughPassport(verifier);
+  const verify = throughPassport();
 
   return function decide(req, callerOf, timing, isTrial) {
     let token: string;
@@ -60,22 +60,24 @@ export function decisionOf(verifier: GateVerifier): Decide {
       throw error;
     }
     if (timing) timing.cache = 'hit';
-    const known = verifier.known(token);
+    const ofKind = verifier.verifierOf(token);
+    const known = ofKind.known(token);
     if (known && !possession) return { auth: known };
     if (timing && !known) timing.cache = 'miss';
-    if (!possession) return verify(token, callerOf(req)).then((auth) => ({ auth }));
-    return decideLater(req, token, known, callerOf(req), isTrial);
+    const caller = callerOf(req);
+    if (!possession) return verify(ofKind, token, caller).then((auth) => ({ auth }));
+    return withProofs(req, token, known ?? verify(ofKind, token, caller), caller, isTrial);
   };
 
   /** A known token too needs the proof of this request where it is bound to a key. */
-  async function decideLater(
+  async function withProofs(
     req: GateRequest,
     token: string,
-    known: Auth | undefined,
+    verified: Auth | Promise<Auth>,
     caller: Caller,
     isTrial: boolean | undefined,
   ): Promise<Accepted> {
-    const auth = known ?? (await verify(token, caller));
+    const auth = await verified;
     return { auth, nonce: await possession?.verify(req, token, auth, caller, isTrial) };
   }
 }
@@ -87,11 +89,11 @@ export function decisionOf(verifier: GateVerifier): Decide {
  * to the app's request, or write a response. What it gets for its `user` is the verification under way, so it never waits, and
  * one request of ours serves all. The strategy is registered by name, because passport changes one that is passed directly.
  */
-function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
+function throughPassport(): (verifier: Verifier, ...given: Parameters<Verifier['verify']>) => Promise<Auth> {
   const passport = new Authenticator();
   const strategy = new BearerStrategy(
     { passReqToCallback: true, scope: undefined, realm: 'api' },
-    ({ caller }, token, done) => done(null, verifier.verify(token, caller)),
+    ({ caller, verifier }, token, done) => done(null, (verifier as Verifier).verify(token, caller)),
   );
   passport.use(strategy);
   const run = passport.authenticate<Promise<Auth>>('bearer', ownMembers(PASSPORT_OPTIONS));
@@ -102,11 +104,13 @@ function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
     query: undefined,
     auth: undefined,
     caller: {},
+    verifier: undefined,
   };
 
-  return function verifyByStrategy(token, caller) {
+  return function verifyByStrategy(verifier, token, caller) {
     headers.authorization = `Bearer ${token}`;
     request.caller = caller;
+    request.verifier = verifier;
     request.auth = undefined;
     run(request, NO_RESPONSE, () => undefined);
     return request.auth ?? Promise.reject(NO_TOKEN);

@@ -84,11 +84,12 @@ export async function explain(
   }
   const own = given.gate ? undefined : authenticate();
   const { scopes: requirement, gate = gateOf(own!)! } = given;
-  const isOpaque = gate.isIntrospected(token);
+  const verifier = gate.verifierOf(token);
+  const isOpaque = gate.isIntrospecting(verifier);
   const all = checksOf({ isOpaque, hasPossession: gate.possession !== undefined });
   let auth: Auth | undefined;
   try {
-    auth = await gate.verify(token);
+    auth = await verifier.verify(token);
     gate.possession?.requireBinding(auth.claims);
     if (requirement && !satisfies(auth.scopes, requirement)) {
       throw new AuthError('insufficient_scope', { privateDetail: describeLack(auth.scopes, requirement) });

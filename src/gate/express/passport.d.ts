@@ -7,8 +7,9 @@ declare module 'passport' {
     readonly headers: { authorization: string };
     readonly body: undefined;
     readonly query: undefined;
-    /** A member of our own. */
+    /** Members of our own. */
     caller: object | undefined;
+    verifier: object | undefined;
     auth: User | undefined;
   }
   interface Options {

@@ -39,14 +39,9 @@ export class GateVerifier {
     });
   }
 
-  /** {@inheritDoc Verifier.known} */
-  known(token: string): Auth | undefined {
-    return this.#verifierOf(token).known(token);
-  }
-
-  /** {@inheritDoc Verifier.verify} */
-  verify(token: string, caller?: Caller): Promise<Auth> {
-    return this.#verifierOf(token).verify(token, caller);
+  /** The verifier of a token's kind. Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
+  verifierOf(token: string): Verifier {
+    return this.#opaque && !isJwsShaped(token) ? this.#opaque : this.#jwts;
   }
 
   /**
@@ -64,14 +59,9 @@ export class GateVerifier {
     token.recheck(auth, this.settings.clock());
   }
 
-  /** Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
-  #verifierOf(token: string): Verifier {
-    return this.#opaque && !isJwsShaped(token) ? this.#opaque : this.#jwts;
-  }
-
-  /** Whether the issuer is asked about this token. */
-  isIntrospected(token: string): boolean {
-    return this.#verifierOf(token) === this.#opaque;
+  /** Whether it asks the issuer about its tokens. */
+  isIntrospecting(verifier: Verifier): boolean {
+    return verifier === this.#opaque;
   }
 
   /** Whether a known key has signed a token, of whatever type. Decides nothing. */
@@ -144,7 +134,7 @@ export function gateOf(middleware: object): GateVerifier | undefined {
 }
 
 /** Verifies the tokens of one kind. */
-interface Verifier {
+export interface Verifier {
   /**
    * Returns the caller of a token that was verified before, after checking again what changes: its key, its times, its
    * generation. `undefined`: verify it.

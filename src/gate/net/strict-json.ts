@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { randomBytes } from 'node:crypto';
 import { isObject } from '../core/objects';
 
 /** A JSON object as the parsers of this file return it: without a prototype. */
@@ -37,6 +38,13 @@ const COLON = 58;
 const BACKSLASH = 92;
 const SPACE = 32;
 
+/** Begins the names that replace those with an escape. One for the process, which nobody else knows: texts do not have it. */
+let mark = newMark();
+
+function newMark(): string {
+  return randomBytes(9).toString('base64url');
+}
+
 /** Where a text has a string, with its quotes. */
 interface Range {
   readonly start: number;
@@ -74,13 +82,12 @@ function membersIn(text: string): { readonly count: number; readonly escaped: re
  * (nodejs/node issue 63785). So other names without an escape replace them while the text is parsed.
  */
 function parseWithEscapedNames(text: string, escaped: readonly Range[]): ReturnType<typeof withoutPrototypes> {
-  let mark = '#';
-  while (text.includes(QUOTE + mark)) mark += '#';
+  while (text.includes(mark)) mark = newMark();
   let marked = '';
   let done = 0;
   const names = new Map<string, string>();
   for (const { start, end } of escaped) {
-    const standIn = `${mark}${names.size}`;
+    const standIn = mark + names.size;
     names.set(standIn, JSON.parse(text.slice(start, end)) as string);
     marked += `${text.slice(done, start)}"${standIn}"`;
     done = end;

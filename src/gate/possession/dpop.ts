@@ -305,9 +305,12 @@ function isUrlOf(htu: string, baseUrl: string, target: string): boolean {
   return named.path === requested.path || decodeUnreserved(named.path) === requested.path;
 }
 
+/** The beginning of an http(s) URL. Node converts a host of many characters (RFC 3492) in quadratic time, and none is this long. */
+const HTTP_HOST = /^https?:\/\/[^/?#\\]{1,1000}(?:[/?#\\]|$)/i;
+
 /** `undefined` for anything but an http(s) URL. */
 function parse(url: string): { readonly origin: string; readonly path: string } | undefined {
-  const parsed = /^https?:\/\//i.test(url) ? parseUrl(url) : undefined;
+  const parsed = HTTP_HOST.test(url) ? parseUrl(url) : undefined;
   if (!parsed) return undefined;
   const { origin, pathname } = parsed;
   return { origin, path: pathname.replace(/%[0-9a-f]{2}/gi, (encoded) => encoded.toUpperCase()) };

@@ -269,6 +269,7 @@ describe('a token that could be a JWS', () => {
     ['five parts, as a JWE has them', encrypted('RSA-OAEP')],
     ['an empty part, as a JWE with a shared key has it', encrypted('dir')],
     ['thousands of parts that begin like JSON', Array(2_000).fill('eyJhIjox').join('.').slice(0, 8_000)],
+    ['parts of which only the fourth is a header', ['YQ', 'YQ', 'YQ', token().split('.')[0]].join('.')],
     ['parts that are JSON, but no objects', Array(4).fill('MTIzNDU2Nzg5MDEyMzQ1Ng').join('.')],
   ])('is none of these: the issuer is asked about a token of %s', async (_what, raw) => {
     const through = introspectingGate();

@@ -1,6 +1,7 @@
 import { AuthError } from '../../../src/gate/index';
 import type { AuthenticateOptions } from '../../../src/gate/index';
 import { GateVerifier } from '../../../src/gate/gate/verifier';
+import type { Verifier } from '../../../src/gate/gate/verifier';
 import { readGateOptions } from '../../../src/gate/gate/read-options';
 import { fakeTime } from '../../support/fake-time';
 import { sourceOf } from '../../support/generation-source';
@@ -12,12 +13,16 @@ import { recordingLogger } from '../../support/log';
 const OTHER = 'https://other.test';
 
 /** A verifier of good tokens of the test issuer, with what a test changes. */
-function verifierWith(options: object = {}): GateVerifier {
+function verifierWith(options: object = {}): GateVerifier & Verifier {
   const single = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) };
   const defaults = 'issuers' in options ? {} : single;
   const [own, internals] = splitInternals(options);
   const given = { ...defaults, clock: () => NOW_MS, logger: recordingLogger(), ...own };
-  return new GateVerifier(readGateOptions(given as unknown as AuthenticateOptions, internals));
+  const gate = new GateVerifier(readGateOptions(given as unknown as AuthenticateOptions, internals));
+  return Object.assign(gate, {
+    known: (raw: string) => gate.verifierOf(raw).known(raw),
+    verify: (raw: string) => gate.verifierOf(raw).verify(raw),
+  });
 }
 
 /** What an action resolves to, or the reason of the refusal. */
@@ -30,7 +35,7 @@ async function outcome(action: () => unknown): Promise<unknown> {
 }
 
 /** Verifies a token twice, so that it is cached. */
-async function seen(verifier: GateVerifier, raw: string): Promise<unknown> {
+async function seen(verifier: Verifier, raw: string): Promise<unknown> {
   await outcome(() => verifier.verify(raw));
   return outcome(() => verifier.verify(raw));
 }

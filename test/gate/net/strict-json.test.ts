@@ -130,6 +130,12 @@ describe('parseJsonObject', () => {
     expect(Object.keys(value)).toEqual(['a', '__proto__']);
   });
 
+  it('reads a text with an escaped name and a long run of one character in linear time', () => {
+    const runs = '#$@~'.split('').map((character) => character.repeat(250_000));
+    const text = JSON.stringify({ runs }).replace('"runs"', '"\\u0072uns"');
+    expect(parse(text)).toEqual({ runs });
+  });
+
   it('copes with 100,000 members and long runs of backslashes', () => {
     const members = Array.from({ length: 100_000 }, (_, index) => `"m${index}":${index}`);
     expect(Object.keys(parseJsonObject(Buffer.from(`{${members.join()}}`)))).toHaveLength(100_000);
