@@ -91,6 +91,7 @@ function variablesFor(settings: Settings): Record<string, string> {
     TILLGATE_GENERATIONS: generationSource,
     // With an admin token there is no console.
     ...(adminToken === undefined && {
+      CONSOLE_OF_TILLGATE_DEV: url,
       NODE_OPTIONS: [process.env['NODE_OPTIONS'], `--require ${JSON.stringify(OBSERVER)}`].filter(Boolean).join(' '),
     }),
   };
