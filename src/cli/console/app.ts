@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
 import type { Express, Request, RequestHandler, Response } from 'express';
-import { foreignCaller } from 'tillgate/internal';
+import { foreignCaller, isObject } from 'tillgate/internal';
 import { problemHandler, sendProblem } from 'tillgate';
 import type { LoggedRequest, ReportedRequest, RequestLog } from './request-log';
 
@@ -110,10 +110,37 @@ export function consoleApp({
   return app;
 }
 
-function isReport(body: unknown): body is ReportedRequest {
-  const { method, path, status, duration_ms } = Object(body) as Partial<Record<keyof ReportedRequest, unknown>>;
-  const isText = typeof method === 'string' && typeof path === 'string';
-  return isText && typeof status === 'number' && typeof duration_ms === 'number';
+/** An app, or whoever else is on this machine, says what it likes: every member is checked before the page shows it. */
+function isReport(report: unknown): report is ReportedRequest {
+  if (!isObject(report)) return false;
+  const { method, path, status, duration_ms, body, decision = {} } = report;
+  if (typeof method !== 'string' || !METHOD.test(method) || typeof path !== 'string' || !isOptional('string', body))
+    return false;
+  return Number.isFinite(status) && Number.isFinite(duration_ms) && isObject(decision) && isDecision(decision);
+}
+
+/** Of every method that Node's parser accepts, and of nothing that a shell reads in another way. */
+const METHOD = /^[A-Z-]{1,20}$/;
+
+function isDecision({
+  outcome,
+  reason,
+  detail,
+  client_id,
+  token,
+  unverified,
+  required,
+  granted,
+}: Record<string, unknown>): boolean {
+  const isText = [outcome, reason, detail, client_id, token].every((one) => isOptional('string', one));
+  const areLists = [required, granted].every(
+    (list = []) => Array.isArray(list) && list.every((one) => typeof one === 'string'),
+  );
+  return isText && areLists && isOptional('boolean', unverified);
+}
+
+function isOptional(type: 'string' | 'boolean', value: unknown): boolean {
+  return value === undefined || typeof value === type;
 }
 
 /** What the list of requests shows: an entry without its explanation. */

@@ -71,7 +71,8 @@ export function createConsole(options: ConsoleOptions): Console {
   const changes = timelines(clients, clock);
   const streams = new Set<ServerResponse>();
   const isClient = (id: string): boolean => client(id) !== undefined;
-  const log = new RequestLog({ capacity, clock, isClient, onRequest });
+  const problems = `${options.baseUrl.replace(/\/$/, '')}/problems/`;
+  const log = new RequestLog({ capacity, clock, isClient, onRequest, problems });
   let gate: Gate | undefined;
 
   function onRequest(entry: LoggedRequest): void {

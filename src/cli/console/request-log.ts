@@ -20,7 +20,7 @@ export interface LoggedRequest {
   readonly reason?: string;
   /** What the response said. */
   readonly detail?: string;
-  /** URL of the page about the reason: `type` of a problem (RFC 9457). */
+  /** URL of the page about the reason: `type` of a problem (RFC 9457), where it is one of the API. */
   readonly type?: string;
   /** What the gate decided. */
   readonly why?: Why;
@@ -53,6 +53,8 @@ interface RequestLogOptions {
   /** Whether a client is registered: another id that is not verified may be a secret, sent in the wrong place. */
   readonly isClient: (id: string) => boolean;
   readonly onRequest: (entry: LoggedRequest) => void;
+  /** What the URLs of the problems of the API begin with: a link to anything else could come from anybody. */
+  readonly problems: string;
 }
 
 /** The latest requests of both servers, `capacity` of them. */
@@ -95,7 +97,7 @@ export class RequestLog {
   /** Keeps a request as it was observed; `body` is that of a refusal. */
   add(request: ObservedRequest): void {
     const { server, method, status, duration_ms, request_id, client_id, body, why } = request;
-    const { capacity, clock, onRequest } = this.#options;
+    const { capacity, clock, onRequest, problems } = this.#options;
     const path = withoutSecrets(loggablePath(request.path));
     if (status < 400 && NOISE.test(path)) return;
     const entry: LoggedRequest = {
@@ -108,7 +110,7 @@ export class RequestLog {
       duration_ms: Math.round(duration_ms * 10) / 10,
       ...(typeof request_id === 'string' && { request_id: withoutSecrets(request_id) }),
       ...(client_id !== undefined && { client_id }),
-      ...(body !== undefined && refusalOf(body)),
+      ...(body !== undefined && refusalOf(body, problems)),
       ...(why && { why }),
     };
     this.#entries.push(entry);
@@ -128,7 +130,7 @@ function noticeRefusal(res: ServerResponse, onRefusal: (body: string) => void): 
 }
 
 /** Reads what a refusal says: a problem (RFC 9457), or an OAuth error (RFC 6749 section 5.2). */
-function refusalOf(body: string): Refusal {
+function refusalOf(body: string, problems: string): Refusal {
   const problem = attempt(() => JSON.parse(body) as unknown);
   if (!isObject(problem)) return {};
   const { code, error, type, detail = problem['error_description'], errors } = problem;
@@ -139,7 +141,7 @@ function refusalOf(body: string): Refusal {
   return {
     ...(typeof reason === 'string' && { reason: withoutSecrets(reason) }),
     ...(typeof detail === 'string' && { detail: withoutSecrets([detail, ...places].join('')).slice(0, MAX_DETAIL) }),
-    ...(typeof type === 'string' && /^https?:\/\//.test(type) && { type: withoutSecrets(type) }),
+    ...(typeof type === 'string' && type.startsWith(problems) && { type: withoutSecrets(type) }),
   };
 }
 

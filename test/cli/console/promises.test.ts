@@ -143,12 +143,63 @@ describe('what the console promises', () => {
     });
   });
 
-  it.each([undefined, {}, [], { method: 'GET' }, { method: 'GET', path: '/', status: '200', duration_ms: 1 }])(
-    'takes no report %j',
-    async (body) => {
-      await dev.call('post', '/console/api/requests', body).expect(400);
-    },
-  );
+  const REPORT = { method: 'GET', path: '/', status: 401, duration_ms: 1 };
+  it.each([
+    undefined,
+    {},
+    [],
+    { method: 'GET' },
+    { ...REPORT, status: '200' },
+    { ...REPORT, method: 'GET; id' },
+    { ...REPORT, method: 'get' },
+    { ...REPORT, method: '' },
+    { ...REPORT, method: 'A'.repeat(21) },
+    { ...REPORT, method: 'GET\n' },
+    { ...REPORT, path: ['/'] },
+    { ...REPORT, body: {} },
+    { ...REPORT, decision: 'x' },
+    { ...REPORT, decision: null },
+    { ...REPORT, decision: { required: 'orders:read' } },
+    { ...REPORT, decision: { required: { length: 1 } } },
+    { ...REPORT, decision: { required: [1] } },
+    { ...REPORT, decision: { required: null } },
+    { ...REPORT, decision: { granted: 5 } },
+    { ...REPORT, decision: { outcome: 1 } },
+    { ...REPORT, decision: { reason: {} } },
+    { ...REPORT, decision: { detail: [] } },
+    { ...REPORT, decision: { client_id: 7 } },
+    { ...REPORT, decision: { token: {} } },
+    { ...REPORT, decision: { unverified: 'yes' } },
+  ])('takes no report %j', async (body) => {
+    const count = async (): Promise<number> =>
+      (await dev.call('get', '/console/api/requests?server=api')).body.requests.length as number;
+    const before = await count();
+    const response = await dev.call('post', '/console/api/requests', body).expect(400);
+    expect(response.body).toMatchObject({ code: 'invalid_request', status: 400 });
+    expect(await count()).toBe(before);
+  });
+
+  it('a reported type is a link only if it is a problem of this API', async () => {
+    const server = createConsole(OPTIONS).serve((_req, res) => void res.end());
+    const types = [
+      'http://127.0.0.1:3000/problems/missing_token',
+      'http://127.0.0.1:3000/problems',
+      'http://127.0.0.1:3000@evil.example/problems/x',
+      'http://127.0.0.1:30000/problems/x',
+      'https://evil.example/http://127.0.0.1:3000/problems/x',
+      'javascript:alert(1)',
+      'about:blank',
+    ];
+    for (const type of types) {
+      await request(server)
+        .post('/console/api/requests')
+        .send({ ...REPORT, body: JSON.stringify({ type }) })
+        .expect(204);
+    }
+    const { body } = await request(server).get('/console/api/requests');
+    const links = (body.requests as { type?: string }[]).map(({ type }) => type).filter(Boolean);
+    expect([body.requests.length, links]).toEqual([types.length, [types[0]]]);
+  });
 
   it('keeps a bounded number of requests', async () => {
     const console = createConsole({ ...OPTIONS, capacity: 3 });

@@ -140,7 +140,7 @@ function showRequests() {
 function firstSteps() {
   const [client, route] = firstCall();
   if (!client) return ['No request so far. Register a client, then call ', el('code', {}, state.base_url ?? ''), '.'];
-  const accepted = `${state.command ?? 'npx tillgate'} call GET ${route} --as ${client}`;
+  const accepted = `${state.command ?? 'npx tillgate'} call GET ${shown(route)} --as ${shown(client)}`;
   return [
     el('p', {}, 'No request so far. Paste a line into another terminal:'),
     line('Accepted', accepted),
@@ -180,7 +180,11 @@ async function copy(text) {
   }
 }
 
-const quoted = (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+/** A word of a shell. A terminal would act on a control character before the shell reads it. */
+const quoted = (text) => `'${text.replace(/\p{Cc}/gu, '').replaceAll("'", String.raw`'\''`)}'`;
+
+/** Plain words stay readable. */
+const shown = (text) => (/^[\w./:-]+$/.test(text) ? text : quoted(text));
 
 /** A request as a line of shell. It has no token: the line gets one, or names a variable. */
 function curlOf({ server, method, path, client_id, reason }, body) {
@@ -189,7 +193,7 @@ function curlOf({ server, method, path, client_id, reason }, body) {
   const token = client_id ? `$(${state.command ?? 'npx tillgate'} token ${quoted(client_id)})` : '$TOKEN';
   return [
     'curl -i',
-    ...(method === 'GET' ? [] : [`-X ${method}`]),
+    ...(method === 'GET' ? [] : [`-X ${quoted(method)}`]),
     quoted(base + path),
     ...(server === 'api' && reason !== 'missing_token' ? [`-H "Authorization: Bearer ${token}"`] : []),
     ...(body ? ["-H 'Content-Type: application/json'", `-d ${quoted(body)}`] : []),
@@ -291,7 +295,8 @@ function actionsFor(request) {
     el(
       'div',
       { className: 'actions start' },
-      el('button', { type: 'button', onclick: copyLine }, 'Copy as curl'),
+      // Another beginning of the path would name another host.
+      ...(request.path.startsWith('/') ? [el('button', { type: 'button', onclick: copyLine }, 'Copy as curl')] : []),
       ...(isApi ? [send] : []),
     ),
     ...(isApi && hasBody ? [el('label', { className: 'body' }, 'Body to send (it was not kept)', body)] : []),
