@@ -48,7 +48,7 @@ const TIMERS: readonly string[] = [
   // Keeps the process alive while `ready()` waits.
   'gate/verifier.ts',
   'express/unguarded.ts',
-  'generation/follower.ts',
+  'generation/follow-log.ts',
   'token/introspection.ts',
   'token/signature.ts',
 ];

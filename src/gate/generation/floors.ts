@@ -1,4 +1,5 @@
 import { option } from '../core/options';
+import { isInFuture } from './generation';
 
 /** How far apart the clocks of an issuer's machines may be: by so much a token can outlive its floor. */
 const ISSUER_CLOCK_SKEW_MS = 60_000;
@@ -10,6 +11,9 @@ export const TOKEN_AGE_OPTION = option.number({ unit: 'seconds', min: 1, max: 36
 export function keptMsOf(maxTokenAgeSeconds: number): number {
   return maxTokenAgeSeconds * 1000 + 3_600_000;
 }
+
+/** How far ahead a floor of the future is waited for, in ms: one that lies further ahead is a wrong entry. */
+export const MAX_AHEAD_MS = 3_600_000;
 
 /** Longest step of `steadyTime()`, in ms: longer than any pause between two calls while there is work to do. */
 const LONGEST_STEP_MS = 3_600_000;
@@ -42,7 +46,13 @@ export class Floors {
   #current = new Map<string, number>();
   #previous: ReadonlyMap<string, number> | undefined;
   readonly #steady = steadyTime();
+  readonly #skewMs: number;
   #turnedMs = 0;
+  /**
+   * Floors whose time has not come, by client; an hour ahead at most when they were read, so that wrong entries do not
+   * pile up. All of them: one that lies further ahead must not hide another one.
+   */
+  readonly pending = new Map<string, Set<number>>();
   /** Called with the client whose floor has risen. */
   onRaise: ((clientId: string) => void) | undefined;
 
@@ -52,6 +62,7 @@ export class Floors {
    */
   constructor({ maxTokenAgeMs, skewMs }: { readonly maxTokenAgeMs: number; readonly skewMs: number }) {
     this.lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
+    this.#skewMs = skewMs;
   }
 
   /** Floors in memory; one that has risen since the last turn may count twice. */
@@ -66,11 +77,34 @@ export class Floors {
     return floor < 0 ? undefined : floor;
   }
 
-  /** Raises the floor of one client. */
-  raise(clientId: string, generation: number): void {
-    if (generation <= (this.get(clientId) ?? -1)) return;
+  /** Raises the floor of one client; `false` where it is as high already. */
+  raise(clientId: string, generation: number): boolean {
+    if (generation <= (this.get(clientId) ?? -1)) return false;
     this.#current.set(clientId, generation);
     this.onRaise?.(clientId);
+    return true;
+  }
+
+  /** Keeps a floor whose time has not come. */
+  keep(clientId: string, generation: number): void {
+    this.pending.set(clientId, (this.pending.get(clientId) ?? new Set()).add(generation));
+  }
+
+  /** Raises the floors of one client whose time has come. */
+  raiseDue(clientId: string, nowMs: number): void {
+    const floors = this.pending.get(clientId) ?? new Set();
+    for (const floor of floors) {
+      if (isInFuture(floor, nowMs, this.#skewMs)) continue;
+      floors.delete(floor);
+      this.raise(clientId, floor);
+    }
+    if (floors.size === 0) this.pending.delete(clientId);
+  }
+
+  /** Whether a generation is below a floor whose time comes within an hour. */
+  isBelowPending(clientId: string, generation: number, nowMs: number): boolean {
+    const floors = [...(this.pending.get(clientId) ?? [])];
+    return floors.some((floor) => generation < floor && floor <= nowMs + MAX_AHEAD_MS);
   }
 
   /** Forgets floors that are older than a lifetime; to be called now and then. */

@@ -119,7 +119,9 @@ export function startPublisher(options: PublisherOptions): Publisher {
   let resolveReady = (): void => undefined;
   const ready = new Promise<void>((resolve) => (resolveReady = resolve));
 
-  const appendUnit = (changes: readonly Change[], unit: Unit): Promise<Mark | undefined> => {
+  const appendUnit = async (changes: readonly Change[], unit: Unit): Promise<Mark | undefined> => {
+    // The record is no longer kept from here: a later mark would call a log complete that lacks what changed since.
+    if (closed) throw new SourceError('the publisher is closed');
     const appended = ask(() => source.append(changes, unit));
     return withTimeLimit(appended, timeoutMs, schedule, noResponse);
   };

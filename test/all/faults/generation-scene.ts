@@ -4,7 +4,7 @@ import type { GenerationSource } from '../../../src/gate/generation/log';
 import { startPublisher } from '../../../src/gate/generation/publisher';
 import type { Publisher, PublisherOptions } from '../../../src/gate/generation/publisher';
 import { Follower } from '../../../src/gate/generation/follower';
-import type { FollowerOptions } from '../../../src/gate/generation/follower';
+import type { FollowerOptions } from '../../../src/gate/generation/follow-log';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 

@@ -1,3 +1,4 @@
+import type { FollowerOptions } from '../../../src/gate/generation/follow-log';
 import type { Change } from '../../../src/gate/generation/log';
 import { fakeTime } from '../../support/fake-time';
 import { HOUR, START, reasonOf, startFollower } from './fixtures';
@@ -32,7 +33,7 @@ describe('the clock of a process', () => {
 
   it('is slow: what is not in force yet counts as unread, so that after maxSilenceMs it refuses', async () => {
     const { scene } = await running();
-    const slow = scene.process({ clock: () => scene.time.clock() - HOUR, learn: false });
+    const slow = scene.process({ clock: () => scene.time.clock() - 2 * HOUR, learn: false });
     await scene.time.advance(10_000);
     expect(verdictOf(slow, 'kiosk', 5)).toBe('accepted');
     await scene.change('kiosk');
@@ -54,6 +55,82 @@ describe('the clock of a process', () => {
   });
 });
 
+/** A log that has been written anew: its oldest floor of `pos` lies so far ahead of the clock of a process. */
+async function writtenAnew(aheadMs: number, options: Partial<FollowerOptions> = {}) {
+  const scene = new Scene();
+  scene.record.set('pos', START);
+  await scene.publish();
+  const clock = { slowMs: aheadMs };
+  const api = scene.process({ clock: () => scene.time.clock() - clock.slowMs, learn: false, ...options });
+  await scene.time.advance(7_000);
+  return { scene, api, clock };
+}
+
+describe('a floor of the future, of a client without an older floor in the log', () => {
+  const tokens = (api: ReturnType<Scene['process']>): string[] =>
+    [START - 2 * HOUR, START - 1, START].map((generation) => verdictOf(api, 'pos', generation));
+  const UNAVAILABLE = ['generations_unavailable', 'generations_unavailable', 'accepted'];
+
+  it.each([60_000, HOUR])('%i ms ahead: tokens below it are 503 until its time has come', async (aheadMs) => {
+    const { scene, api, clock } = await writtenAnew(aheadMs, { maxSilenceMs: 2 * HOUR });
+    expect(api.follower.status().source).toBe('fresh');
+    expect(tokens(api)).toEqual(UNAVAILABLE);
+    expect(verdictOf(api, 'kiosk', 5)).toBe('accepted');
+    await scene.time.advance(aheadMs - 20_000);
+    expect(tokens(api)).toEqual(UNAVAILABLE);
+    clock.slowMs = 9_000;
+    expect(tokens(api).slice(0, 2)).toEqual(['superseded', 'superseded']);
+    await scene.time.advance(10_000);
+    expect(tokens(api)).toEqual(['superseded', 'superseded', 'accepted']);
+    // It stays in force, and the log may be gone.
+    scene.link.cut = api.link.cut = true;
+    clock.slowMs = aheadMs;
+    expect(tokens(api).slice(0, 2)).toEqual(['superseded', 'superseded']);
+  });
+
+  it('further ahead: it is a wrong entry, and counts as soon as it is an hour ahead', async () => {
+    const { scene, api, clock } = await writtenAnew(HOUR + 60_000);
+    expect(tokens(api)).toEqual(['accepted', 'accepted', 'accepted']);
+    expect(api.log.lines).toEqual([
+      'error: the log has a generation of the future: it is read again when that time has come',
+    ]);
+    clock.slowMs = HOUR - 60_000;
+    await scene.time.advance(10_000);
+    expect(tokens(api)).toEqual(UNAVAILABLE);
+  });
+
+  it('is not hidden by a wrong one of the same client, nor by one that lies further ahead', async () => {
+    const { scene, api, clock } = await writtenAnew(30 * 60_000);
+    for (const aheadMs of [20 * 60_000, 365 * DAY]) await scene.link.source.append!([['pos', START + aheadMs]]);
+    await scene.time.advance(1_000);
+    expect(verdictOf(api, 'pos', START)).toBe('generations_unavailable');
+    // A clock that steps back leaves one of them within the hour.
+    clock.slowMs = 55 * 60_000;
+    await scene.time.advance(10_000);
+    expect(tokens(api)).toEqual(UNAVAILABLE);
+    clock.slowMs = 0;
+    await scene.time.advance(10_000);
+    expect(tokens(api)).toEqual(['superseded', 'superseded', 'generations_unavailable']);
+  });
+
+  it('is a 503 with a detail for the operator; a mount that accepts what is stale accepts, with one warning', async () => {
+    const { api } = await writtenAnew(60_000);
+    const detail =
+      'the client has a floor of the future: this clock is slow, or that of the publisher was ahead when the client changed';
+    expect(() => api.follower.verify('pos', { generation: START - 60_000 })).toThrow(
+      expect.objectContaining({ status: 503, privateDetail: detail, retryAfterSeconds: 5 }),
+    );
+    const accepting = await writtenAnew(60_000, { onStale: 'accept' });
+    expect(tokens(accepting.api)).toEqual(['accepted', 'accepted', 'accepted']);
+    expect(verdictOf(accepting.api, 'kiosk', 5)).toBe('accepted');
+    expect(tokens(accepting.api)).toEqual(['accepted', 'accepted', 'accepted']);
+    expect(accepting.api.log.lines.filter((line) => line.startsWith('warn:'))).toEqual([
+      'warn: generations are out of date, requests are accepted',
+    ]);
+    expect(accepting.api.log.fields.at(-1)).toMatchObject({ detail });
+  });
+});
+
 describe('the clock of the publisher', () => {
   it('is ahead for two changes of a client: both are in force when their time has come', async () => {
     const scene = await publishing();
@@ -65,7 +142,10 @@ describe('the clock of the publisher', () => {
       ['pos', nowMs + 50_000],
     ]);
     await scene.time.advance(26_000);
-    expect([verdict(api, nowMs + 30_000 - 1), verdict(api, nowMs + 30_000)]).toEqual(['superseded', 'accepted']);
+    expect([verdict(api, nowMs + 30_000 - 1), verdict(api, nowMs + 30_000)]).toEqual([
+      'superseded',
+      'generations_unavailable',
+    ]);
     await scene.time.advance(20_000);
     expect([verdict(api, nowMs + 50_000 - 1), verdict(api, nowMs + 50_000)]).toEqual(['superseded', 'accepted']);
   });

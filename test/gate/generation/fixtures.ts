@@ -1,6 +1,6 @@
 import type { Logger } from '../../../src/gate/core/logger';
 import { Follower } from '../../../src/gate/generation/follower';
-import type { FollowerOptions } from '../../../src/gate/generation/follower';
+import type { FollowerOptions } from '../../../src/gate/generation/follow-log';
 import { AuthError } from '../../../src/gate/core/errors';
 import { fakeTime } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';

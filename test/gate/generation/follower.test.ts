@@ -1,6 +1,7 @@
-import type { GenerationSource } from '../../../src/gate/generation/log';
-import { fakeTime } from '../../support/fake-time';
+import type { Batch, Change, GenerationSource, Mark } from '../../../src/gate/generation/log';
+import { fakeTime, settle } from '../../support/fake-time';
 import { HOUR, START, reasonOf, startFollower } from './fixtures';
+import type { StartedFollower } from './fixtures';
 import { Engine, Scene, markAt, memoryOn, publishing, readBy, running, verdict } from './scene';
 
 describe('a process that runs', () => {
@@ -141,7 +142,7 @@ describe('a process that runs', () => {
     expect([verdict(api, START), api.follower.status().source]).toEqual(['generations_unavailable', 'silent']);
   });
 
-  it('refuses a floor in the future until its time has come, and locks nobody out', async () => {
+  it('takes no floor of the future until its time has come, and says that it cannot tell about tokens below it', async () => {
     const scene = await publishing();
     const api = scene.process();
     await scene.time.advance(1_500);
@@ -151,7 +152,8 @@ describe('a process that runs', () => {
       ['pos', now + 30_000],
     ]);
     await scene.time.advance(100);
-    expect(verdict(api, now)).toBe('accepted');
+    expect(verdict(api, now)).toBe('generations_unavailable');
+    expect(api.follower.recheck('kiosk', now)).toBeUndefined();
     expect(api.log.lines).toEqual([
       'error: the log has a generation of the future: it is read again when that time has come',
     ]);
@@ -216,6 +218,42 @@ describe('a process that runs', () => {
     await time.advance(5_500);
     expect(verdict(api, START - 1)).toBe('superseded');
     expect(api.follower.status()).toMatchObject({ source: 'fresh', failures: 1, reads: 1 });
+  });
+});
+
+describe('an engine that responds before the wait is over', () => {
+  /** Questions in 5 s to an engine whose nth response is this. */
+  async function questions(
+    respond: (n: number) => readonly Change[],
+  ): Promise<{ count: number; api: StartedFollower }> {
+    const time = fakeTime(START);
+    let count = 0;
+    const mark = (): Mark => markAt(time.clock());
+    const next = (): Promise<Batch> => Promise.resolve({ changes: respond(count++), mark: mark(), end: true });
+    const api = startFollower({ source: { mark: true, reader: () => ({ next, close() {} }) } }, time);
+    // Turns of the event loop, in which no time passes.
+    await settle(150);
+    await time.advance(5_000);
+    await api.follower.close();
+    expect(time.pending).toBe(0);
+    return { count, api };
+  }
+
+  it.each<[string, readonly Change[]]>([
+    ['with nothing', []],
+    ['with its last change, again and again', [['pos', START]]],
+    ['with an entry that is not a change', [['*', START]]],
+    ['with a floor of the future', [['pos', START + HOUR]]],
+  ])('is asked four times a second at most: %s', async (_what, changes) => {
+    const { count } = await questions(() => changes);
+    expect(count).toBeGreaterThan(19);
+    expect(count).toBeLessThanOrEqual(23);
+  });
+
+  it('is asked again without a pause while it brings changes', async () => {
+    const { count, api } = await questions((n) => (n < 100 ? [['pos', START - 200 + n]] : []));
+    expect(count).toBeGreaterThan(118);
+    expect(verdict(api, START - 102)).toBe('superseded');
   });
 });
 

@@ -257,6 +257,39 @@ describe('startPublisher', () => {
     expect(() => startPublisher(options as never)).toThrow(message);
   });
 
+  it.each([0, 1, 2, 3])('ends before its next unit when it is closed within unit %d', async (which) => {
+    const scene = new Scene();
+    for (let n = 0; n < 1_200; n++) scene.record.set(`client-${n}`, START - n);
+    scene.engine.beforeUnit = () => {
+      if (scene.engine.units === which) publisher.close();
+    };
+    const publishing = scene.publish();
+    const publisher = scene.publisher!;
+    // Before its record is read.
+    if (which === 0) publisher.close();
+    await publishing;
+    const pending = publisher.publish('pos', START);
+    await scene.time.advance(10_000);
+    expect(scene.engine.units).toBe(which);
+    expect(scene.engine.state.mark?.completeMs ?? 0).toBe(0);
+    expect(await pending).toBe(false);
+    expect(scene.time.pending).toBe(0);
+    expect(scene.log.lines).toEqual([]);
+  });
+
+  it('calls a log complete no more after close(): its record may have moved on in another process', async () => {
+    const scene = await publishing('pos');
+    const { units } = scene.engine;
+    // The unit under way finds that the log was wiped: an epoch would begin.
+    scene.engine.beforeUnit = () => {
+      scene.engine.wipe();
+      scene.publisher?.close();
+    };
+    await scene.time.advance(10_000);
+    expect(scene.engine.units).toBe(units + 1);
+    expect(scene.engine.state.mark).toBeUndefined();
+  });
+
   it('is quiet after close()', async () => {
     const scene = new Scene();
     const publisher = await scene.publish();

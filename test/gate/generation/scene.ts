@@ -7,7 +7,7 @@ import { fakeTime } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
 import { START, keptLog, reasonOf, startFollower } from './fixtures';
 import type { KeptLog, StartedFollower } from './fixtures';
-import type { FollowerOptions } from '../../../src/gate/generation/follower';
+import type { FollowerOptions } from '../../../src/gate/generation/follow-log';
 
 /** What an engine keeps. */
 export interface LogState {

@@ -94,7 +94,8 @@ function httpReader(
       const paused = heldMs > 0 ? pause(Math.min(heldMs, SHORTEST_WAIT_MS)) : undefined;
       try {
         const page = await readPage(heldMs);
-        if (page.changes.length === 0) await paused;
+        // A server may repeat its last change.
+        if (page.changes.length === 0 || (page.end && page.position === position)) await paused;
         ({ position } = page);
         return page;
       } finally {

@@ -186,8 +186,11 @@ describe('a wait', () => {
     expect(failure).toBe('SourceError: https://login.test/generations did not respond within 10000 ms');
   });
 
-  it('of a server that responds immediately, without changes, takes 250 ms all the same', async () => {
-    const { reader, sent, time } = open(Array<Respond>(9).fill(page()));
+  it.each<[string, Respond]>([
+    ['without changes', page()],
+    ['with its last change again', page({ changes: [CHANGE] })],
+  ])('of a server that responds immediately, %s, takes 250 ms all the same', async (_what, again) => {
+    const { reader, sent, time } = open([page(), ...Array<Respond>(9).fill(again)]);
     const follow = async (): Promise<void> => {
       for (;;) await reader.next(5_000);
     };
@@ -195,6 +198,20 @@ describe('a wait', () => {
     await time.advance(1_000);
     expect(sent).toHaveLength(5);
     reader.close();
+  });
+
+  it('of a server that has more, or has moved on, takes no longer than the response', async () => {
+    const changes = [CHANGE];
+    const pages = [
+      page({ changes }),
+      page({ position: 'p-2', changes }),
+      page({ position: 'p-2', end: false, changes }),
+    ];
+    const { reader, sent, time } = open(pages);
+    for (let n = 1; n <= 3; n++) {
+      await reader.next(5_000);
+      expect([sent.length, time.pending]).toEqual([n, 0]);
+    }
   });
 
   it('ends with the reader or the source, and nothing is asked from then on', async () => {
