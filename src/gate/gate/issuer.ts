@@ -200,7 +200,7 @@ export class TrustedToken {
   /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */
   #accept(): Auth {
     try {
-      const verified = this.#policy.verifyClaims(this.claims);
+      const verified = this.#policy.verifyClaims(this.claims, this.key);
       const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
       const generation = this.context.generations?.verify(clientId, claims);
       const scopes = Object.freeze(this.#policy.readScopes(claims));
@@ -228,7 +228,7 @@ export class TrustedToken {
    */
   recheck(auth: Auth, nowMs: number): void {
     if (!this.hasKey) this.#refuseKey();
-    if (!this.#accepted || !isCurrent(this.#accepted.verified, nowMs)) this.#policy.verifyClaims(this.claims);
+    if (!this.#accepted || !isCurrent(this.#accepted.verified, nowMs)) this.#policy.verifyClaims(this.claims, this.key);
     if (auth.generation !== undefined) this.context.generations?.recheck(auth.clientId, auth.generation);
   }
 

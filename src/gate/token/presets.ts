@@ -21,6 +21,8 @@ export interface Preset {
   readonly generationClaim: string;
   /** Whether the generation may come as a decimal string. */
   readonly generationAsString: boolean;
+  /** Claim that names the tenant, where tenants share a key set whose keys say which issuer may sign with them. */
+  readonly tenantClaim: string | undefined;
 }
 
 const RFC9068: Preset = {
@@ -32,6 +34,7 @@ const RFC9068: Preset = {
   audienceCanBeAbsent: false,
   generationClaim: 'generation',
   generationAsString: false,
+  tenantClaim: undefined,
 };
 
 /** A family that signs plain JWTs: no claim beyond the common ones can be relied on. */
@@ -61,7 +64,7 @@ export const PRESETS = {
   },
   okta: { ...PLAIN, types: [undefined, 'jwt'], clientIdClaims: ['cid'], scopeClaims: ['scp'] },
   // A token of a user has the delegated scopes in `scp`, which bound what the app may do; one of an app has `roles` alone.
-  entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['scp', 'roles'] },
+  entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['scp', 'roles'], tenantClaim: 'tid' },
   cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: [['token_use', 'access']], audienceCanBeAbsent: true },
   hydra: { ...PLAIN, scopeClaims: ['scp', 'scope'] },
   openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'], generationClaim: 'iat' },

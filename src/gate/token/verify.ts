@@ -45,12 +45,16 @@ interface VerifiedToken {
   readonly claims: JsonObject;
 }
 
-/** Checks the claims of a token, whether they were signed or returned by an introspection endpoint. */
-export type ClaimsCheck = (claims: JsonObject) => VerifiedToken;
+/** Checks the claims of a token, whether they were signed with a key or returned by an introspection endpoint. */
+export type ClaimsCheck = (claims: JsonObject, key?: VerificationKey) => VerifiedToken;
 
 /** Makes the check of the claims of one issuer's tokens: that of `checkClaims()`. */
 export function claimsCheck(rules: ClaimRules, clock: Clock): ClaimsCheck {
-  return (claims) => checkClaims(claims, rules, clock());
+  return (claims, key) => {
+    const verified = checkClaims(claims, rules, clock());
+    if (key?.tenant !== undefined) checkTenant(claims, rules.preset, key.tenant);
+    return verified;
+  };
 }
 
 /** Verifies the tokens of one issuer, in two steps: only the result of the first may be cached. */
@@ -224,6 +228,15 @@ function requireClaims(claims: JsonObject, { requiredClaims, fixedClaims }: Pres
     const what = got === undefined ? 'missing' : describe(got, 200);
     throw invalid(`claim ${name} is ${what}, expected "${value}"; ${NOT_THIS_PRESET}`);
   }
+}
+
+/** A key of a tenant verifies no token that names another tenant, or none. */
+function checkTenant(claims: JsonObject, { tenantClaim = '' }: Preset, tenant: string): void {
+  const { [tenantClaim]: got } = claims;
+  if (got === tenant) return;
+  throw invalid(
+    `${tenantClaim} is ${got === undefined ? 'missing' : describe(got, 50)}, but its key is for tenant ${tenant}`,
+  );
 }
 
 /** Whether a token is bound to a key by DPoP (RFC 9449 section 6.1). */

@@ -13,7 +13,7 @@ const CHEAP = 20;
 
 /** The public half, as a key source returns it. */
 function verificationKey({ kid, privateKey }: TestKey, costUs = CHEAP): VerificationKey {
-  return { keyId: kid, key: createPublicKey(privateKey), algorithms: ['ES256'], costUs };
+  return { keyId: kid, key: createPublicKey(privateKey), algorithms: ['ES256'], costUs, tenant: undefined };
 }
 
 const KEY = verificationKey(testKey());

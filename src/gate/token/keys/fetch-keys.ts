@@ -7,6 +7,7 @@ import { loggableUrl, parseUrl } from '../../core/urls';
 import { FetchError, fetchObject } from '../../net/http';
 import type { FetchOptions } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
+import type { Preset } from '../presets';
 import { toVerificationKey, unsuitable } from './key-set';
 import type { VerificationKey } from './key-set';
 
@@ -108,9 +109,11 @@ export function keyFetcher(
   options: Omit<DiscoveryOptions, 'signal'> & {
     /** URL of the key set. Default: discovered at every fetch, so that a changed `jwks_uri` is followed. */
     readonly jwksUri: string | undefined;
+    readonly preset: Pick<Preset, 'tenantClaim'>;
     readonly logger: Logger;
   },
 ): KeyFetcher {
+  const limits = new TenantLimits(options);
   const warned = new Set<string>();
   let known = new Map<string, VerificationKey>();
 
@@ -133,23 +136,23 @@ export function keyFetcher(
     }
 
     function isSuitable(jwk: unknown): jwk is JsonObject {
-      const why = unsuitable(jwk);
+      const why = unsuitable(jwk) ?? limits.refuse(jwk as JsonObject);
       if (why !== undefined) ignore(jwk, why);
       return why === undefined;
     }
 
     const suitable = jwks.filter(isSuitable);
     const { parsed, cause } = await parseKeys(jwksUri, suitable);
-    for (const jwk of suitable) {
-      if (!parsed.some(({ kid }) => kid === jwk['kid'])) ignore(jwk, 'it cannot be parsed');
-    }
     const keys = new Map<string, VerificationKey>();
-    for (const { kid, alg, getPublicKey } of parsed.map(ownMembers)) {
-      const key = toVerificationKey({ kid, alg }, createPublicKey(getPublicKey()));
+    for (const [index, jwk] of suitable.entries()) if (!parsed.has(index)) ignore(jwk, 'it cannot be parsed');
+    for (const [index, pem] of parsed) {
+      const jwk = suitable[index]!;
+      const key = toVerificationKey(jwk, createPublicKey(pem));
+      const tenant = limits.tenantFor(jwk);
       // The same key stays the same object, so that cached tokens that were verified with it stay valid.
-      const identity = JSON.stringify([kid, alg, getPublicKey()]);
-      if (typeof key === 'string') ignore({ kid }, key);
-      else keys.set(identity, known.get(identity) ?? key);
+      const identity = JSON.stringify([jwk['kid'], jwk['alg'], pem, tenant]);
+      if (typeof key === 'string') ignore(jwk, key);
+      else keys.set(identity, known.get(identity) ?? { ...key, tenant });
     }
     if (keys.size === 0) throw new NoUsableKey(jwksUri, ignored, cause);
     known = keys;
@@ -167,6 +170,49 @@ export function keyFetcher(
     read: (jwks) => read(jwks, options.jwksUri ?? options.issuer),
   };
 }
+
+/**
+ * Which keys of a key set that tenants share may sign for the configured issuer: each JWK names its issuer, with `{tenantid}`
+ * where it is that of every tenant. Entra expects APIs to compare it.
+ */
+class TenantLimits {
+  readonly #isShared: boolean;
+  /** That of the configured issuer, whose first path segment it is. */
+  readonly #tenant: string;
+  readonly #issuers: readonly string[];
+
+  constructor(
+    options: Pick<DiscoveryOptions, 'issuer'> & Pick<Parameters<typeof keyFetcher>[0], 'jwksUri' | 'preset'>,
+  ) {
+    const { issuer, jwksUri, preset } = options;
+    this.#isShared = preset.tenantClaim !== undefined;
+    this.#tenant = /^https?:\/\/[^/]+\/([^/]+)/.exec(issuer)?.[1] ?? '';
+    // Metadata that names the key set has been compared with the issuer: it is that of the same tenant.
+    const named = jwksUri === undefined ? issuer : `${new URL(jwksUri).origin}/${TENANT}/v2.0`;
+    this.#issuers = this.#tenant === '' ? [] : [issuer, this.#inTenant(named)];
+  }
+
+  /** Why a key must not verify tokens of the issuer. */
+  refuse(jwk: JsonObject): string | undefined {
+    const isForOthers = this.#isLimited(jwk) && !this.#issuers.includes(this.#inTenant(jwk['issuer'] as string));
+    return isForOthers ? 'its issuer is another one' : undefined;
+  }
+
+  /** The tenant that tokens of a key must name; `undefined` for a key that is not limited. */
+  tenantFor(jwk: JsonObject): string | undefined {
+    return this.#isLimited(jwk) ? this.#tenant : undefined;
+  }
+
+  #isLimited({ issuer }: JsonObject): boolean {
+    return this.#isShared && typeof issuer === 'string' && issuer.trim() !== '';
+  }
+
+  #inTenant(text: string): string {
+    return text.replaceAll(TENANT, () => this.#tenant);
+  }
+}
+
+const TENANT = '{tenantid}';
 
 /** The first member of the header counts, and one that is not a number of seconds is ignored (RFC 9111 section 5.1). */
 function ageOf(headers: Headers): number {
@@ -186,19 +232,22 @@ async function parseKeys(
   jwksUri: string,
   suitable: readonly JsonObject[],
 ): Promise<{
-  /** jwks-rsa leaves out what it cannot parse. */
-  readonly parsed: readonly { readonly kid?: string; readonly alg?: string; readonly getPublicKey: () => string }[];
+  /** Public keys by their places in the list. jwks-rsa leaves out what it cannot parse. */
+  readonly parsed: ReadonlyMap<number, string>;
   /** What jwks-rsa rejected with, because it could parse none. */
   readonly cause?: unknown;
 }> {
   const { JwksClient } = loadJwksRsa();
-  const fetcher = (): Promise<{ keys: readonly JsonObject[] }> => Promise.resolve({ keys: suitable });
+  // The place is the kid, because several keys can have the same one.
+  const keys = suitable.map((jwk, index) => ownMembers({ ...jwk, kid: String(index) }));
+  const fetcher = (): Promise<{ keys: readonly JsonObject[] }> => Promise.resolve({ keys });
   const client = new JwksClient({ jwksUri: loggableUrl(jwksUri), cache: false, rateLimit: false, fetcher });
   try {
-    return { parsed: await client.getSigningKeys() };
+    const found = (await client.getSigningKeys()).map(ownMembers);
+    return { parsed: new Map(found.map((key) => [Number(key.kid), key.getPublicKey()])) };
   } catch (cause) {
     // jwks-rsa rejects when no key can be parsed.
-    return { parsed: [], cause };
+    return { parsed: new Map(), cause };
   }
 }
 

@@ -17,6 +17,8 @@ export interface VerificationKey {
   readonly key: KeyObject;
   /** What one verification costs, in us. */
   readonly costUs: number;
+  /** The tenant that tokens must name, where the key set says whose tokens the key may sign. */
+  readonly tenant: string | undefined;
 }
 
 /**
@@ -66,7 +68,8 @@ export function toVerificationKey(
   // `unsuitable()` has refused an `alg` that is not one of these.
   const algorithms = (readAlgorithms([jwk['alg']]) ?? ALGORITHMS).filter((algorithm) => isCompatible(key, algorithm));
   if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
-  return { keyId: jwk['kid'] as string | undefined, algorithms, key, costUs: verificationCostUs(key) };
+  const keyId = jwk['kid'] as string | undefined;
+  return { keyId, algorithms, key, costUs: verificationCostUs(key), tenant: undefined };
 }
 
 /** Reads a JWK that may verify signatures (RFC 7518 section 6); says why where it must not, or is broken, for example a point off its curve. */

@@ -2,6 +2,7 @@ import type { Fetch } from '../../../../src/gate/net/http';
 import { keyFetcher } from '../../../../src/gate/token/keys/fetch-keys';
 import type { FetchedKeys } from '../../../../src/gate/token/keys/fetch-keys';
 import type { VerificationKey } from '../../../../src/gate/token/keys/key-set';
+import { PRESETS } from '../../../../src/gate/token/presets';
 import { gateApp } from '../../../support/gate-app';
 import { fakeTime, settle } from '../../../support/fake-time';
 import { ISSUER, NOW_MS, token } from '../../../support/issuer';
@@ -79,6 +80,7 @@ describe('a key set', () => {
       authUrl: ISSUER,
       jwksUri: `${ISSUER}/jwks?key=secret`,
       checkUrl() {},
+      preset: PRESETS.rfc9068,
       fetch: () => Promise.resolve(Response.json({ keys: left.shift() })),
       maxBytes: 1_048_576,
       logger: log,

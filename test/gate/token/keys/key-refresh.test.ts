@@ -7,7 +7,13 @@ import { recordingLogger } from '../../../support/log';
 
 const [MAX_AGE_MS, STALE_MS] = [600_000, 3_600_000];
 const ISSUER = 'https://login.test';
-const KEY: VerificationKey = { keyId: 'a', algorithms: ['ES256'], key: testKey().privateKey, costUs: 50 };
+const KEY: VerificationKey = {
+  keyId: 'a',
+  algorithms: ['ES256'],
+  key: testKey().privateKey,
+  costUs: 50,
+  tenant: undefined,
+};
 
 /** The refresh of a key set whose fetches return what `outcome` holds: keys, or a failure. */
 function refreshing(options: Partial<ConstructorParameters<typeof KeyRefresh>[0]> = {}) {

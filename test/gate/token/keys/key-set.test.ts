@@ -11,6 +11,7 @@ const key = (keyId: string | undefined, ...algorithms: Algorithm[]): Verificatio
   algorithms,
   key: testKey().privateKey,
   costUs: 50,
+  tenant: undefined,
 });
 const otherAlgorithm = new AuthError('algorithm_not_allowed');
 

@@ -19,6 +19,7 @@ const key = (keyId: string): VerificationKey => ({
   algorithms: ['ES256'],
   key: testKey().privateKey,
   costUs: 50,
+  tenant: undefined,
 });
 export const [A, B] = [key('a'), key('b')];
 export const header = (keyId: string): UnverifiedHeader => ({ keyId, algorithm: 'ES256' });
