@@ -191,7 +191,7 @@ const ROWS = {
     cause: 'The access token is bound to a key (`cnf`: DPoP or mutual TLS), and came without a proof of it.',
     caller: 'Send it with a DPoP proof (RFC 9449) or over mutual TLS (RFC 8705), or request a plain bearer token.',
     operator:
-      'List `dpop()` or `mtls()` in the option `possession`, or switch bound tokens off at the authorization server.',
+      'The log names the member that is not proven. List `dpop()` or `mtls()` in the option `possession`, or switch bound tokens off at the authorization server.',
   },
   binding_required: {
     ...INVALID_TOKEN,

@@ -92,7 +92,9 @@ export function dpop(options: DpopOptions = {}): Possession {
     async verify(boundRequest) {
       const { request, token, caller, isTrial, gate } = boundRequest;
       if (!usesDpop(request)) {
-        throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });
+        throw new AuthError('sender_constrained', {
+          privateDetail: 'cnf.jkt is not proven: the token came with the Bearer scheme',
+        });
       }
       const { clock, clockToleranceMs, resource } = gate;
       const proof = await readProof(boundRequest, algorithms);
@@ -247,7 +249,8 @@ function readProofKey(jwk: unknown, bound: unknown, algorithm: Algorithm): Verif
     members[name] = value;
   }
   const thumbprint = hash('sha256', JSON.stringify(members), 'base64url');
-  if (thumbprint !== bound) throw new AuthError('wrong_binding');
+  if (thumbprint !== bound)
+    throw new AuthError('wrong_binding', { privateDetail: 'the key of the proof is not that of cnf.jkt' });
   const key = keys.get(thumbprint, NO_OPTIONS) ?? importKey(members, MAX_PROOF_MODULUS_BITS);
   if (typeof key === 'string') throw invalidProof(`jwk: ${key}`);
   keys.set(thumbprint, key, NO_OPTIONS);

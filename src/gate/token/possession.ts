@@ -128,7 +128,18 @@ interface Holder {
   readonly claims: JsonObject;
 }
 
-/** The members of `cnf`, each of which has to be proven. */
+/** The members of `cnf` that bind a token to a key, each of which has to be proven. */
 export function confirmationsOf(cnf: unknown): readonly string[] {
-  return isObject(cnf) ? Object.keys(cnf) : [];
+  return isObject(cnf) ? Object.keys(cnf).filter((name) => REGISTERED_CONFIRMATIONS.has(name)) : [];
 }
+
+/** The confirmation methods that IANA has registered (RFC 7800 section 6.2), understood here whether a gate can check their proof or not. */
+export const REGISTERED_CONFIRMATIONS: ReadonlySet<string> = new Set([
+  'jwk',
+  'jwe',
+  'jku',
+  'kid',
+  'jkt',
+  'x5t#S256',
+  'osc',
+]);

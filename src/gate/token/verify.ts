@@ -6,6 +6,7 @@ import type { Caller } from './fair-queue';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { KeySource, VerificationKey } from './keys/key-set';
+import { REGISTERED_CONFIRMATIONS } from './possession';
 import { signOfIdToken } from './presets';
 import type { Preset } from './presets';
 import type { Algorithm, SignatureVerifier } from './signature';
@@ -26,7 +27,7 @@ export interface ClaimRules {
   readonly maxTokenAgeMs: number;
   /**
    * Members of `cnf` (RFC 7800 section 3.1) whose proof of possession is checked after the claims: `jkt` of DPoP (RFC 9449),
-   * `x5t#S256` of mutual TLS (RFC 8705); a token with another one is refused.
+   * `x5t#S256` of mutual TLS (RFC 8705); a token with another registered one is refused.
    */
   readonly confirmations: readonly string[];
 }
@@ -204,11 +205,18 @@ function checkAudience(got: readonly string[] | undefined, expected: readonly st
   }
 }
 
-/** Every method has to be proven, so every one must be known. */
+/**
+ * Every registered method has to be proven. Any other member is not understood and is ignored (RFC 7800 section 3.1), but does not
+ * make a bearer token of a bound one.
+ */
 function checkConfirmation(confirmation: JsonObject, provable: readonly string[]): void {
-  const methods = Object.keys(confirmation);
-  if (methods.length === 0 || !methods.every((method) => provable.includes(method))) {
-    throw new AuthError('sender_constrained');
+  const members = Object.keys(confirmation);
+  const methods = members.filter((name) => provable.includes(name) || REGISTERED_CONFIRMATIONS.has(name));
+  const unproven = methods.find((name) => !provable.includes(name)) ?? (methods.length === 0 ? members[0] : undefined);
+  if (unproven !== undefined || methods.length === 0) {
+    const which = unproven === undefined ? 'cnf has no member' : `cnf member ${describe(unproven)} is not proven`;
+    const privateDetail = `${which}: the option possession lists no proof for it`;
+    throw new AuthError('sender_constrained', { privateDetail });
   }
   for (const method of methods) if (!optionalText(confirmation, method)) throw invalid(`cnf.${method} is empty`);
 }

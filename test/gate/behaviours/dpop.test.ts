@@ -27,6 +27,15 @@ describe('a token that is bound to a key by DPoP is accepted', () => {
     expect(through.reached).toHaveLength(3);
   });
 
+  it('where cnf has members that are not understood too (RFC 7800 section 3.1)', async () => {
+    const through = dpopApp();
+    const cnf = { 'urn:example:device': { id: 17 }, x5t: 'x', jkt: JKT };
+    const accessToken = boundToken(callerKey(), { cnf });
+    await through.send({ token: accessToken }).expect(200);
+    through.reached.length = 0;
+    expectRefusal(await through.get(accessToken), 'sender_constrained', through, { dpop: 'accepted' });
+  });
+
   it.each(['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'])('with a proof by %s', async (alg) => {
     const key = testKey(alg, `caller ${alg}`);
     const accessToken = boundToken(key);
@@ -162,7 +171,10 @@ describe('a token that is bound to a key by DPoP is refused', () => {
     await through.send().expect(200);
     await through.send().expect(200);
     through.reached.length = 0;
-    const details = { dpop: 'accepted', detail: 'the token came with the Bearer scheme' } as const;
+    const details = {
+      dpop: 'accepted',
+      detail: 'cnf.jkt is not proven: the token came with the Bearer scheme',
+    } as const;
     expectRefusal(await through.get(boundToken()), 'sender_constrained', through, details);
     expectRefusal(await through.get(boundToken()).set('DPoP', proof()), 'sender_constrained', through, details);
   });

@@ -23,7 +23,9 @@ const HASH = createHash('sha256').update(new X509Certificate(OWN.certificate).ra
 const NOT_BOUND = token();
 const BOUND = token({ claims: { cnf: { 'x5t#S256': HASH } } });
 const BY_BOTH = boundToken(callerKey(), { cnf: { jkt: thumbprint(callerKey()), 'x5t#S256': HASH } });
-const NO_CERTIFICATE = { detail: 'the request has no client certificate' };
+const NO_CERTIFICATE = { detail: 'cnf.x5t#S256 is not proven: the request has no client certificate' };
+const OTHER_CERTIFICATE = { detail: 'the certificate is not that of cnf.x5t#S256' };
+const NOT_BY_DPOP = { detail: 'cnf member "jkt" is not proven: the option possession lists no proof for it' };
 
 /** GET with this token, and with this value in the header of the proxy. */
 const send = (through: GateApp, raw: string, certificate?: string) =>
@@ -38,8 +40,8 @@ describe('mutual TLS behind a proxy', () => {
   it.each<[string, string, string | undefined, Reason, RefusalDetails?]>([
     ['its token without a certificate', BOUND, undefined, 'sender_constrained', NO_CERTIFICATE],
     ['its token with something else', BOUND, 'x', 'sender_constrained', NO_CERTIFICATE],
-    ['its token with the certificate of another client', BOUND, SENT_OTHER, 'wrong_binding'],
-    ['a token that is bound by DPoP too, which is off', BY_BOTH, SENT, 'sender_constrained'],
+    ['its token with the certificate of another client', BOUND, SENT_OTHER, 'wrong_binding', OTHER_CERTIFICATE],
+    ['a token that is bound by DPoP too, which is off', BY_BOTH, SENT, 'sender_constrained', NOT_BY_DPOP],
   ])('refuses %s, also once the token is known', async (_what, raw, certificate, reason, details = {}) => {
     const through = gateApp({ possession: [forwarded] });
     if (raw === BOUND) await remember({ ...through, get: () => send(through, BOUND, SENT) }, BOUND);

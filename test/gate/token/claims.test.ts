@@ -24,6 +24,10 @@ const RULES: ClaimRules = {
 const OTHER = 'https://other.test';
 const LONGER = `${AUDIENCE}.evil.test`;
 const audIs = (got: string, expected: string): string => `aud is "${got}", expected "${expected}"`;
+const unproven = (name: string): string =>
+  `cnf member "${name}" is not proven: the option possession lists no proof for it`;
+const NO_METHOD = 'cnf has no member: the option possession lists no proof for it';
+type Refused = [what: string, changes: Members, rules: Partial<ClaimRules>, reason: string, detail: string | undefined];
 const WITH_DPOP: Partial<ClaimRules> = { confirmations: ['jkt'] };
 const KEYCLOAK: Partial<ClaimRules> = { preset: PRESETS.keycloak };
 const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false };
@@ -111,7 +115,7 @@ describe('claimsVerifier()', () => {
     const cnf = { jkt: 'thumbprint' };
     expect(outcome({ typ: 'DPoP', cnf }, withDpop)).toMatchObject({ clientId: 'pos-17' });
     expect(outcome({ typ: 'Bearer', cnf }, withDpop)).toMatchObject({ clientId: 'pos-17' });
-    expect(outcome({ typ: 'DPoP', cnf }, KEYCLOAK)).toEqual(['sender_constrained', undefined]);
+    expect(outcome({ typ: 'DPoP', cnf }, KEYCLOAK)).toEqual(['sender_constrained', unproven('jkt')]);
     const notBearer = ['invalid_claims', expect.stringMatching(/^claim typ is .*, expected "Bearer"/)];
     for (const other of [undefined, {}, { 'x5t#S256': 'thumbprint' }]) {
       expect(outcome({ typ: 'DPoP', cnf: other }, withDpop)).toEqual(notBearer);
@@ -134,17 +138,26 @@ describe('claimsVerifier()', () => {
     ['an exp that is now', { exp: NOW }, { clockToleranceMs: 0 }, 'expired', 'exp was 0 s ago'],
     ['a long life', { iat: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', TOO_LONG],
     ['a long life after an nbf', { iat: NOW, nbf: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', TOO_LONG],
-    ['a token bound to a DPoP key (RFC 9449)', { cnf: { jkt: 'x' } }, {}, 'sender_constrained', undefined],
-    ['a token bound to a certificate (RFC 8705)', { cnf: { 'x5t#S256': 'x' } }, {}, 'sender_constrained', undefined],
-    ['a token bound to a key by its kid (RFC 7800)', { cnf: { kid: 'x' } }, {}, 'sender_constrained', undefined],
+    ...['jkt', 'x5t#S256', 'jwk', 'jwe', 'jku', 'kid', 'osc', 'x'].map((name): Refused => {
+      return [`a token bound by ${name} only`, { cnf: { [name]: 'x' } }, {}, 'sender_constrained', unproven(name)];
+    }),
+    ...['x5t#S256', 'jwk', 'jwe', 'jku', 'kid', 'osc'].flatMap((name): Refused[] =>
+      [
+        { jkt: 'x', [name]: 'y' },
+        { [name]: {}, 'urn:x': 1, jkt: 'x' },
+      ].map((cnf) => {
+        return [`a second binding by ${name}`, { cnf }, WITH_DPOP, 'sender_constrained', unproven(name)];
+      }),
+    ),
     [
-      'a second binding that is not checked here',
-      { cnf: { jkt: 'x', kid: 'y' } },
+      'a bound token whose method is not registered',
+      { cnf: { X5T: 'y' } },
       WITH_DPOP,
       'sender_constrained',
-      undefined,
+      unproven('X5T'),
     ],
-    ['a token bound in a way that is unknown here', { cnf: {} }, {}, 'sender_constrained', undefined],
+    ['a bound token that names no method', { cnf: {} }, {}, 'sender_constrained', NO_METHOD],
+    ['a proven method without a value', { cnf: { jkt: '', x: 1 } }, WITH_DPOP, 'invalid_claims', 'cnf.jkt is empty'],
     ['an expired token that is bound', { exp: NOW - 10, cnf: { jkt: 'x' } }, {}, 'expired', 'exp was 10 s ago'],
   ])('refuses %s', (_what, changes, rules, reason, privateDetail) => {
     expect(outcome(changes, rules)).toEqual([reason, privateDetail]);
@@ -160,6 +173,7 @@ describe('claimsVerifier()', () => {
     ['a client that is accepted', {}, { clientIds: ['x', 'pos-17'] }],
     ['an iat at the tolerance', { iat: NOW + 10 }, {}],
     ['a bound token whose proof is checked later', { cnf: { jkt: 'x' } }, { confirmations: ['jkt'] }],
+    ['members of cnf that are not registered, of any type', { cnf: { a: 1, jkt: 'x', x5t: [] } }, WITH_DPOP],
     ['one with two bindings', { cnf: { jkt: 'x', 'x5t#S256': 'y' } }, { confirmations: ['jkt', 'x5t#S256'] }],
     ['the longest life', { iat: NOW, exp: NOW + 86_400 }, {}],
   ])('accepts %s', (_what, changes, rules) => {

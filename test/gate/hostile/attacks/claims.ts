@@ -160,6 +160,7 @@ const CONFIRMATIONS: readonly Attack[] = [
   claim('cnf', 'a client certificate', { 'x5t#S256': CERTIFICATE }, BOUND, 'RFC 8705'),
   claim('cnf', 'a key', { jwk: testKey().jwk }, BOUND, 'RFC 7800 section 3.2'),
   claim('cnf', 'an unknown method', { x: 1 }, BOUND, 'RFC 7800 section 3.1'),
+  claim('cnf', 'an empty object', {}, BOUND, 'RFC 7800 section 3.1'),
   ...NO_TEXTS.filter(([what]) => what !== 'an object').map(([what, value]) =>
     claim('cnf', what, value, INVALID, 'RFC 7800 section 3.1: a JSON object'),
   ),
