@@ -184,6 +184,41 @@ describe('schemaValidators()', () => {
   });
 });
 
+describe('required members', () => {
+  const password = { type: 'string', writeOnly: true };
+  const id = { type: 'string', readOnly: true };
+  const User = { type: 'object', required: ['id', 'name', 'password'], properties: { id, name: {}, password } };
+  const Needs = { required: ['name', 'password'] };
+  const shapes = {
+    plain: User,
+    'a reference': { $ref: '#/components/schemas/User' },
+    'a reference to the member': {
+      ...User,
+      properties: { id, name: {}, password: { $ref: '#/components/schemas/Password' } },
+    },
+    'two branches': { allOf: [{ properties: { id, name: {}, password } }, { required: ['id', 'name', 'password'] }] },
+    'a branch by reference': {
+      allOf: [{ properties: { id, name: {}, password } }, { $ref: '#/components/schemas/Needs' }],
+    },
+    'a property of another': { properties: { user: User } },
+  };
+  const cases = Object.entries(shapes).flatMap(([name, schema]) =>
+    ['3.0.3', '3.1.0'].map((openapi) => [name, openapi, schema] as const),
+  );
+
+  it.each(cases)('of %s in OpenAPI %s are those of a request or of a response', (_name, openapi, schema) => {
+    const document = { openapi, components: { schemas: { User, Needs, Password: password, schema } } };
+    const { problemOf, isValid } = schemaValidators(document);
+    const wrap = (value: object): object =>
+      'properties' in schema && 'user' in schema.properties ? { user: value } : value;
+    const wrong = (value: object) => problemOf(['components', 'schemas', 'schema'], wrap(value)) !== undefined;
+    expect(wrong({ id: '1', name: 'a' })).toBe(false);
+    expect(wrong({ id: '1' })).toBe(true);
+    expect(isValid(schema, wrap({ name: 'a', password: 'b' }))).toBe(true);
+    expect(isValid(schema, wrap({ name: 'a' }))).toBe(false);
+  });
+});
+
 describe('bearerChallenge()', () => {
   it.each([
     ['Bearer realm="a \\"b\\", c", error=invalid_token', { realm: 'a "b", c', error: 'invalid_token' }],
