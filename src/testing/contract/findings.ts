@@ -18,6 +18,8 @@ export interface OperationFindings {
   readonly accepted: Set<number>;
   /** The last response to a token that is good enough, in the 2xx. */
   good: ApiResponse | undefined;
+  /** Why responses to a request that is good enough prove nothing, and what to do. */
+  notTested: string | undefined;
   /** Ways in which responses differ from the document, by what they are. */
   readonly differences: Map<string, Mismatch>;
   /** Functions that were called before the guard of a refused request. */
@@ -44,8 +46,8 @@ export function noFindings(): Findings {
   const known = new Map<Operation, OperationFindings>();
   function of(operation: Operation): OperationFindings {
     const found = known.get(operation) ?? {
-      ...{ isCalled: false, accepted: new Set(), good: undefined, differences: new Map(), beforeGuard: new Set() },
-      ...{ refusals: new Map(), withoutCase: new Map(), wasLimited: false },
+      ...{ isCalled: false, accepted: new Set(), good: undefined, notTested: undefined, differences: new Map() },
+      ...{ beforeGuard: new Set(), refusals: new Map(), withoutCase: new Map(), wasLimited: false },
     };
     known.set(operation, found);
     return found;

@@ -30,13 +30,12 @@ export interface ContractReport {
 
 /** Sums up what the cases have tested. */
 export function contractReport(operations: readonly Operation[], findings: Findings): ContractReport {
-  const guarded = operations
-    .filter(({ isPublic }) => !isPublic)
-    .map((operation) => ({ name: operation.name, why: whyNotTested(operation, findings) }));
+  const counted = operations.filter((one) => !one.isPublic || findings.of(one).notTested !== undefined);
+  const guarded = counted.map((operation) => ({ name: operation.name, why: whyNotTested(operation, findings) }));
   const seen = operations.map((operation) => ({ name: operation.name, found: findings.of(operation) }));
   const report = {
     tested: guarded.filter(({ why }) => why === undefined).map(({ name }) => name),
-    public: operations.filter(({ isPublic }) => isPublic).map(({ name }) => name),
+    public: operations.filter((one) => !counted.includes(one)).map(({ name }) => name),
     notTested: guarded.filter(({ why }) => why !== undefined).map(({ name, why }) => `${name}: ${why}`),
     documentation: seen.flatMap(({ name, found }) => describeDifferences(name, found)),
     refusals: byText(seen.flatMap(({ name, found }) => habitsOf(found).map((text) => [text, name]))),
@@ -69,7 +68,8 @@ function whyNotTested(operation: Operation, findings: Findings): string | undefi
   const { access, documented } = operation;
   if (access === 'elsewhere') return 'it has servers of its own; test it there, with "url"';
   if (access === 'other') return 'no requirement of its security is met by a bearer token; test it by hand';
-  const { isCalled, accepted } = findings.of(operation);
+  const { isCalled, accepted, notTested } = findings.of(operation);
+  if (notTested !== undefined) return notTested;
   if (!isCalled) return 'no case has called it; run its cases';
   if (accepted.size === 0) return 'no case has sent it a good token that was accepted; see its failing case, or run it';
   // A redirect is the success of an operation that documents no 2xx.

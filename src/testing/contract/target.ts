@@ -33,7 +33,7 @@ const IDLE_MS = 250;
 
 /** Targets a server by its URL: only its responses can be seen. */
 export function urlTarget(url: URL, headers: ContractSettings['headers']): Target {
-  const send = httpClient(url, headers);
+  const send = httpClient(url, headers, TIMEOUT_MS);
   const call = async (request: ApiRequest): Promise<Exchange> => ({
     request,
     response: await send(request).catch(droppedResponse),
@@ -64,7 +64,7 @@ export function appTarget(
     server.keepAliveTimeout = 0;
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.unref().address() as AddressInfo;
-    return { server, send: httpClient(new URL(`http://127.0.0.1:${port}`), headers) };
+    return { server, send: httpClient(new URL(`http://127.0.0.1:${port}`), headers, APP_TIMEOUT_MS) };
   }
 
   function stop(): void {
@@ -113,13 +113,19 @@ function watchLimit(call: Target['call'], stop: Target['stop']): Target {
 
 /** How long a server may take to send the head of a response, in ms. */
 const TIMEOUT_MS = 10_000;
+/** The same for an app in this process: Jest ends a test after 5 s, and names no request. */
+const APP_TIMEOUT_MS = 4_000;
 /** A body that takes longer is a stream: its head is enough. */
 const BODY_MS = 2_000;
 /** Stands for a connection that was closed without a response; no server sends it. */
 const NO_RESPONSE = 444;
 
 /** Makes a client with keep-alive connections that do not keep the process alive. */
-function httpClient(origin: URL, common: ContractSettings['headers']): (request: ApiRequest) => Promise<ApiResponse> {
+function httpClient(
+  origin: URL,
+  common: ContractSettings['headers'],
+  timeout: number,
+): (request: ApiRequest) => Promise<ApiResponse> {
   const [agent, open] =
     origin.protocol === 'https:'
       ? [new SecureAgent({ keepAlive: true }), requestHttps]
@@ -130,7 +136,7 @@ function httpClient(origin: URL, common: ContractSettings['headers']): (request:
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
       // The path goes as it is: a URL object would remove its dot segments.
       const options = {
-        ...{ agent: !isRetry && agent, method, path, timeout: TIMEOUT_MS },
+        ...{ agent: !isRetry && agent, method, path, timeout },
         headers: { ...common, ...headers, ...length },
       };
       const request = open(origin, options, (response) => {
@@ -150,7 +156,7 @@ function httpClient(origin: URL, common: ContractSettings['headers']): (request:
         response.once('error', finish).once('end', finish);
         if (mediaTypeOf(response.headers['content-type']) === 'text/event-stream') cut();
       });
-      request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
+      request.once('timeout', () => request.destroy(new Error(`no response within ${timeout} ms`)));
       request.once('error', (error) => {
         // The server may have closed an idle connection while the request was on its way (RFC 9112 section 9.3.1).
         if (!isRetry && request.reusedSocket && isDrop(error)) {

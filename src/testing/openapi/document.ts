@@ -87,6 +87,8 @@ export interface LocatedOperation {
    * `elsewhere`: at servers of its own.
    */
   readonly access: 'anybody' | 'token' | 'other' | 'elsewhere';
+  /** Whether the document calls its token an API key in `Authorization`: often a bearer token, often something else. */
+  readonly hasKey: boolean;
   /** What a request needs beside its token: `header X-Api-Key`. */
   readonly alsoNeeds: readonly string[];
   /** Whether anybody may call it, wherever it is. */
@@ -174,6 +176,7 @@ function locate(
     ),
     access: isElsewhere ? 'elsewhere' : accessOf(security, usable),
     isPublic: accessOf(security, usable) === 'anybody',
+    hasKey: usable.some((one) => Object.keys(one).some((name) => takesTokens(document, name, 'apiKey'))),
     alsoNeeds: Object.keys(usable[0] ?? {}).flatMap((name) =>
       takesTokens(document, name) ? [] : [describeScheme(name, schemeOf(document, name))],
     ),
@@ -205,9 +208,10 @@ function schemeOf(document: ContractDocument, name: string): SecurityScheme | un
 }
 
 /** Whether a scheme takes bearer tokens; an undeclared one counts, so that its operations are checked. */
-function takesTokens(document: ContractDocument, name: string): boolean {
+function takesTokens(document: ContractDocument, name: string, only?: string): boolean {
   const { type, scheme, in: place, name: header } = schemeOf(document, name) ?? { type: 'oauth2' };
-  // A bearer token that is documented as a key.
+  if (only !== undefined && type !== only) return false;
+  // It may be a bearer token that is documented as a key.
   if (type === 'apiKey') return place === 'header' && header?.toLowerCase() === 'authorization';
   return type === 'oauth2' || type === 'openIdConnect' || (type === 'http' && scheme?.toLowerCase() === 'bearer');
 }
