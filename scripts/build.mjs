@@ -26,6 +26,7 @@ function build(folder) {
   copyStatic(folder, dist);
   pruneDeclarations(folder, dist);
   stripComments(dist);
+  addModule(folder, dist);
 }
 
 /** What the compiler leaves out: files that a browser loads, or that a command preloads. */
@@ -49,6 +50,17 @@ function stripComments(dist) {
     const compilerOptions = { removeComments: true, target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
     writeFileSync(path, ts.transpileModule(readFileSync(path, 'utf8'), { compilerOptions }).outputText);
   }
+}
+
+/** A second build as an ES module, for a room whose main entry has the condition `import`: docs/decisions/0002. */
+function addModule(folder, dist) {
+  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  if (exports?.['.'].import === undefined) return;
+  const compilerOptions = { removeComments: true, target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
+  const { outputText } = ts.transpileModule(readFileSync(join(folder, 'index.ts'), 'utf8'), { compilerOptions });
+  writeFileSync(join(dist, 'index.mjs'), outputText);
+  const declarations = readFileSync(join(dist, 'index.d.ts'), 'utf8');
+  writeFileSync(join(dist, 'index.d.mts'), declarations.replaceAll("from './types'", "from './types.js'"));
 }
 
 /** Removes the declarations that no entry leads to: more than half of them, which no user's compiler reads. */

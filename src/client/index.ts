@@ -1,0 +1,353 @@
+import type { Client, ClientOptions, IssuedToken } from './types';
+
+export type { Client, ClientOptions, IssuedToken };
+
+type FetchInput = Parameters<typeof globalThis.fetch>[0];
+
+/** A token request takes at most this long, its response read whole. */
+const TOKEN_REQUEST_MS = 10_000;
+/** Lifetime of a token without `expires_in`; longest margin before expiry; the most that is believed of a Retry-After. */
+const MINUTE_MS = 60_000;
+/** Rest after a failed token request. Where the time of issue is compared, tokens of the second of a change die too. */
+const SECOND_MS = 1_000;
+/** Rest after two tokens that were never accepted (a wrong audience is 401 too); longest Retry-After of the API. */
+const HALF_MINUTE_MS = 30_000;
+/** Times that a call is sent until its token is accepted. */
+const MAX_SENDS = 3;
+
+/** Methods without effects (RFC 9110 section 9.2.1), which may be sent again after a 503 or 429. */
+const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+/** `code` in the problem bodies of a gate for 401 `invalid_token`, where a page cannot read WWW-Authenticate. */
+const INVALID_TOKEN_CODES: ReadonlySet<unknown> = new Set(
+  `invalid_token malformed_token algorithm_not_allowed unsupported_critical_header wrong_type unknown_key unusable_key
+  bad_signature invalid_claims wrong_issuer wrong_audience expired not_yet_valid lifetime_too_long sender_constrained
+  binding_required wrong_binding generation_missing generation_invalid superseded inactive`.split(/\s+/),
+);
+
+/**
+ * The token endpoint gave no token. All calls that waited for it get the same error. It has no `cause`, because the error
+ * of a `fetch` may hold the request, and with it the secret. Recognise it by its `name`: an app that loads this package by
+ * `import` and by `require` has two classes.
+ */
+export class TokenRequestError extends Error {
+  /** `error` of the response (RFC 6749 section 5.2), for example `invalid_client`. */
+  declare readonly error?: string | undefined;
+  /** `error_description` of the response. */
+  declare readonly description?: string | undefined;
+  /** Status of the response, if there was one. */
+  declare readonly status?: number | undefined;
+  /**
+   * Why no response could be used: a code of the network such as `ECONNREFUSED`, `ETIMEDOUT` after 10 s, `ERR_REDIRECT`
+   * (token requests follow none), `ERR_RESPONSE` (no bearer token in it), `ERR_NETWORK` (no code is known).
+   */
+  declare readonly code?: string | undefined;
+  /** `Retry-After` of the response, in ms. */
+  declare readonly retryAfterMs?: number | undefined;
+
+  constructor(known: Pick<TokenRequestError, 'error' | 'description' | 'status' | 'code' | 'retryAfterMs'>) {
+    const { status, error, code, description } = known;
+    const said = [status, error ?? code, description && `(${description})`].filter(Boolean).join(' ');
+    super(`The token endpoint gave no token: ${said}`);
+    Object.assign(this, { name: 'TokenRequestError', ...known });
+  }
+}
+
+/**
+ * Makes the caller of one API: it requests a token by the client credentials grant (RFC 6749 section 4.4), keeps it for all
+ * calls, renews it before it expires, and replaces it when the API refuses it as invalid (RFC 6750 section 3.1).
+ *
+ * @throws TypeError when an option is wrong
+ * @example
+ * ```ts
+ * import { createClient } from '@tillgate/client';
+ *
+ * const client = createClient({
+ *   tokenUrl: 'https://login.example.com/connect/token',
+ *   clientId: 'till-1',
+ *   clientSecret: process.env['CLIENT_SECRET'] ?? '',
+ *   scope: 'orders:read',
+ *   baseUrl: 'https://api.example.com/v1',
+ * });
+ *
+ * export const listOrders = async () => (await client.fetch('/orders')).json();
+ * ```
+ */
+export function createClient(options: ClientOptions): Client {
+  const settings = readOptions(options);
+  const tokens = new Tokens(settings);
+
+  async function fetchWithToken(input: FetchInput, init: RequestInit = {}): Promise<Response> {
+    const call = readCall(settings.api, input, init);
+    return call.isBelowBase ? send(call, tokens, settings) : settings.fetch(call.target, init);
+  }
+  return { fetch: fetchWithToken, token: () => tokens.current() };
+}
+
+type Call = ReturnType<typeof readCall>;
+
+/** Reads what `fetch()` was called with. */
+function readCall(baseUrl: URL, input: FetchInput, init: RequestInit) {
+  const request = typeof input === 'string' || input instanceof URL ? undefined : input;
+  const url = request ? new URL(request.url) : resolveUrl(`${input as string}`, baseUrl);
+  const headers = new Headers(init.headers ?? request?.headers);
+  if (headers.has('authorization'))
+    throw new TypeError('fetch(): expected no Authorization header: the client sets it');
+  const { body = null, method = request?.method ?? 'GET', signal = request?.signal } = init;
+  return {
+    target: request ?? url.href,
+    init,
+    headers,
+    signal: signal ?? undefined,
+    isBelowBase: url.origin === baseUrl.origin && `${url.pathname}/`.startsWith(withSlash(baseUrl.pathname)),
+    isRepeatable: body === null ? !request?.body : canBeSentAgain(body),
+    isSafe: SAFE_METHODS.includes(method.toUpperCase()),
+  };
+}
+
+const withSlash = (path: string): string => path.replace(/\/?$/, '/');
+
+/** A relative URL is one below `baseUrl`, also if it begins with a slash, or with the path of `baseUrl` itself. */
+function resolveUrl(text: string, baseUrl: URL): URL {
+  if (URL.canParse(text)) return new URL(text);
+  const path = text.replace(/^[/\\]+/, '');
+  const below = withSlash(baseUrl.pathname).slice(1);
+  return new URL(path.startsWith(below) ? path.slice(below.length) : path, new URL(`/${below}`, baseUrl));
+}
+
+/** Streams, iterables and the body of a `Request` are gone once they are sent. */
+function canBeSentAgain(body: object | string): boolean {
+  const kinds = [URLSearchParams, FormData, Blob, ArrayBuffer];
+  return typeof body === 'string' || ArrayBuffer.isView(body) || kinds.some((kind) => body instanceof kind);
+}
+
+/** Sends a call until its token is accepted, and once more after a Retry-After. */
+async function send(call: Call, tokens: Tokens, { fetch, sleep }: Settings): Promise<Response> {
+  const { target, init, headers, signal } = call;
+  let token = await untilAborted(tokens.current(), signal);
+  let mayWait = call.isSafe;
+  for (let sends = 1; ;) {
+    headers.set('authorization', `Bearer ${token.accessToken}`);
+    const response = await fetch(target, { ...init, headers });
+    const { status } = response;
+    if (status !== 401 && status !== 429 && status < 500) tokens.accepted.add(token);
+    const waitMs = mayWait && (status === 429 || status === 503) ? retryAfterOf(response) : undefined;
+    // The target of a redirect may be somebody else, who asks for one token after another.
+    const isRefused = status === 401 && !response.redirected && (await isInvalidToken(response));
+    const next = isRefused && sends < MAX_SENDS ? tokens.replace(token) : undefined;
+    const mayRepeat = call.isRepeatable && (next !== undefined || (waitMs !== undefined && waitMs <= HALF_MINUTE_MS));
+    if (!mayRepeat) {
+      next?.catch(() => undefined);
+      return response;
+    }
+    response.body?.cancel().catch(() => undefined);
+    if (next) {
+      sends += 1;
+      token = await untilAborted(next, signal);
+    } else {
+      mayWait = false;
+      await untilAborted(sleep(waitMs ?? 0, signal), signal);
+    }
+  }
+}
+
+/** A token with what decides when it is replaced. */
+interface Held {
+  readonly token: IssuedToken;
+  readonly renewAtMs: number;
+  readonly requestedAtMs: number;
+  /** The token before it, if the API refused that one. */
+  readonly replaced: IssuedToken | undefined;
+  isRefused: boolean;
+  /** Not sent any more, also while no other token can be had. */
+  isReplaced: boolean;
+}
+
+/** The tokens of one client. A token is known by its object, not by its text: the response that it came in. */
+class Tokens {
+  /** Tokens that got a response which no refused token gets. */
+  readonly accepted = new WeakSet<IssuedToken>();
+  readonly #settings: Settings;
+  #held: Held | undefined;
+  /** The token that is on its way, for all that wait or come. */
+  #next: Promise<IssuedToken> | undefined;
+  #failure: { readonly error: TokenRequestError; readonly untilMs: number } | undefined;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  /** The token to send. One that is about to expire is renewed first; while that fails, it serves until it has expired. */
+  current(): Promise<IssuedToken> {
+    const held = this.#held;
+    if (this.#next) return this.#next;
+    const isGood = held && !held.isReplaced && this.#settings.clock() < held.renewAtMs;
+    return isGood ? Promise.resolve(held.token) : this.#request(0);
+  }
+
+  /** The token to send instead of a refused one; `undefined` while no other one is to be requested. */
+  replace(refused: IssuedToken): Promise<IssuedToken> | undefined {
+    const held = this.#held;
+    if (held?.token === refused) held.isRefused = true;
+    if (this.#next || held?.token !== refused || held.isReplaced) return this.current();
+    const ageMs = this.#settings.clock() - held.requestedAtMs;
+    const isSecond = held.replaced !== undefined && !this.accepted.has(refused);
+    const isHopeless = isSecond && !this.accepted.has(held.replaced);
+    if (isHopeless && ageMs < HALF_MINUTE_MS) return undefined;
+    held.isReplaced = true;
+    return this.#request(isSecond ? SECOND_MS - ageMs : 0);
+  }
+
+  #request(waitMs: number): Promise<IssuedToken> {
+    this.#next = this.#obtain(waitMs).finally(() => (this.#next = undefined));
+    return this.#next;
+  }
+
+  async #obtain(waitMs: number): Promise<IssuedToken> {
+    const { clock, sleep } = this.#settings;
+    if (waitMs > 0) await sleep(waitMs);
+    const held = this.#held;
+    const requestedAtMs = clock();
+    try {
+      if (this.#failure && requestedAtMs < this.#failure.untilMs) throw this.#failure.error;
+      const token = await requestToken(this.#settings, requestedAtMs);
+      const renewAtMs = token.expiresAtMs - Math.min((token.expiresAtMs - requestedAtMs) / 10, MINUTE_MS);
+      const replaced = held?.isRefused ? held.token : undefined;
+      this.#held = { token, renewAtMs, requestedAtMs, replaced, isRefused: false, isReplaced: false };
+      return token;
+    } catch (error) {
+      const failure = error as TokenRequestError;
+      const restMs = Math.min(failure.retryAfterMs ?? SECOND_MS, MINUTE_MS);
+      if (failure !== this.#failure?.error) this.#failure = { error: failure, untilMs: clock() + restMs };
+      if (held && !held.isRefused && clock() < held.token.expiresAtMs) return held.token;
+      throw failure;
+    }
+  }
+}
+
+/** Requests a token (RFC 6749 section 4.4.2). */
+async function requestToken(settings: Settings, requestedAtMs: number): Promise<IssuedToken> {
+  const { response, body, code } = await sendTokenRequest(settings);
+  const { access_token: accessToken, token_type: type = 'Bearer', expires_in: expiresIn, scope } = body;
+  if (response.ok && isText(accessToken, /^[!-~]+$/) && String(type).toLowerCase() === 'bearer') {
+    const expiresAtMs = requestedAtMs + (Number(expiresIn) > 0 ? Number(expiresIn) * 1_000 : MINUTE_MS);
+    return { accessToken, expiresAtMs, scope: isText(scope) ? scope : undefined, response: body };
+  }
+  const [error, description] = [body['error'], body['error_description']].map((text) => quoted(text, settings));
+  const { status } = response;
+  const why = error === undefined ? { code } : { error };
+  throw new TokenRequestError({ ...why, description, status, retryAfterMs: retryAfterOf(response) });
+}
+
+async function sendTokenRequest(settings: Settings) {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(new TokenRequestError({ code: 'ETIMEDOUT' })), TOKEN_REQUEST_MS);
+  try {
+    const sent = settings.fetch(settings.tokenUrl, tokenRequest(settings, timeout.signal));
+    const response = await untilAborted(sent, timeout.signal);
+    const isRedirect = response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400);
+    const body = await untilAborted(readObject(response), timeout.signal);
+    return { response, body, code: isRedirect ? 'ERR_REDIRECT' : 'ERR_RESPONSE' };
+  } catch (error) {
+    // Only the code: the message of a `fetch` of others may hold the request.
+    const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
+    const known = [cause?.code, code].find((each): each is string => isText(each, /^[A-Z_0-9]{1,40}$/));
+    throw timeout.signal.aborted ? timeout.signal.reason : new TokenRequestError({ code: known ?? 'ERR_NETWORK' });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readObject(response: Response): Promise<Readonly<Record<string, unknown>>> {
+  return { ...((await response.json().catch(() => undefined)) as object | undefined) };
+}
+
+/** What the server says, within RFC 6749 section 5.2: it may repeat the request, and with it the secret. */
+function quoted(value: unknown, { clientSecret }: Settings): string | undefined {
+  const forms = [clientSecret, formEncoded(clientSecret), encodeURIComponent(clientSecret)];
+  return isText(value, /^[ -~]{1,300}$/) && !forms.some((form) => value.includes(form)) ? value : undefined;
+}
+
+function tokenRequest(settings: Settings, signal: AbortSignal): RequestInit {
+  const { clientId, clientSecret, scope, auth, parameters } = settings;
+  const form = { ...parameters, grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) };
+  const credential = auth === 'post' ? { client_id: clientId, client_secret: clientSecret } : {};
+  const basic = `Basic ${btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`;
+  const headers = { Accept: 'application/json', ...(auth === 'post' ? {} : { Authorization: basic }) };
+  return { method: 'POST', headers, body: new URLSearchParams({ ...form, ...credential }), redirect: 'manual', signal };
+}
+
+/** As RFC 6749 section 2.3.1 wants id and secret inside Basic; most libraries leave it out, and `+`, `%`, `:` fail. */
+function formEncoded(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1);
+}
+
+function isText(value: unknown, form = /./): value is string {
+  return typeof value === 'string' && form.test(value);
+}
+
+/** Whether a 401 says `error="invalid_token"` (RFC 6750 section 3.1), in any of its challenges. */
+async function isInvalidToken(response: Response): Promise<boolean> {
+  const header = response.headers.get('www-authenticate');
+  if (header === null) {
+    const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json');
+    return isProblem === true && INVALID_TOKEN_CODES.has((await readObject(response.clone()))['code']);
+  }
+  // Each parameter with its value, so that nothing inside a quoted string counts. A name begins where no other goes on.
+  const parameters = header.matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g);
+  return [...parameters].some(
+    ([, name, text, token]) => name?.toLowerCase() === 'error' && (text ?? token) === 'invalid_token',
+  );
+}
+
+/** `Retry-After` (RFC 9110 section 10.2.3) in ms: seconds, or a date, which is compared with that of the response. */
+function retryAfterOf({ headers }: { readonly headers: Headers }): number | undefined {
+  const value = headers.get('retry-after')?.trim() ?? '';
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
+  const waitMs = Date.parse(value) - (Date.parse(headers.get('date') ?? '') || Date.now());
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
+}
+
+/** Waits for `work` until the signal aborts. The work goes on for others, and its failure is handled. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+type Settings = ReturnType<typeof readOptions>;
+
+/** Errors quote no value: it may be a secret in the wrong place. */
+function readOptions(options: ClientOptions) {
+  const { tokenUrl, baseUrl, clientId, clientSecret, scope, auth = 'basic', parameters, ...functions } = options;
+  const { fetch = fetchOfRuntime, clock = () => performance.now(), sleep = sleepUntilAborted, ...unknown } = functions;
+  const wrong = [
+    ...Object.keys(unknown).map((name) => `unknown option ${name}`),
+    ...Object.entries({ tokenUrl, baseUrl }).map(([name, url]) => !isHttpUrl(url) && `${name} ${URL_EXPECTED}`),
+    !(isText(clientId) && isText(clientSecret)) && 'clientId and clientSecret must be texts that are not empty',
+    !isText(scope ?? 'none') && 'scope must be a text that is not empty',
+    !['basic', 'post'].includes(auth) && "auth must be 'basic' or 'post'",
+    [fetch, clock, sleep].some((each) => typeof each !== 'function') && 'fetch, clock and sleep must be functions',
+  ].find((each) => each !== false);
+  if (wrong !== undefined) throw new TypeError(`createClient(): ${wrong}`);
+  const api = new URL(baseUrl);
+  return { tokenUrl: String(tokenUrl), api, clientId, clientSecret, scope, auth, parameters, fetch, clock, sleep };
+}
+
+function isHttpUrl(value: unknown): boolean {
+  return isText(String(value), /^https?:\/\/[^/@#?]+([/?][^#]*)?$/i) && URL.canParse(String(value));
+}
+
+const URL_EXPECTED = 'must be an http: or https: URL without user and fragment';
+const fetchOfRuntime: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init);
+
+function sleepUntilAborted(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  });
+}
