@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listen } from '../support/listen';
 import { expectPrivate } from '../support/private-file';
@@ -74,6 +74,21 @@ describe('dev', () => {
     const scene = cliScene({ dataDir: newDataDir(), env: ANY_PORTS, fetch, untilStopped: never });
     const stderr = 'tillgate: cannot start ./no-such-command: spawn ./no-such-command ENOENT\n';
     expect(await scene.run('dev', '--', './no-such-command')).toMatchObject({ exitCode: 2, stderr });
+  });
+
+  it('ends with 1, and its command too, when another token server has changed its directory', async () => {
+    const dataDir = newDataDir();
+    const scene = cliScene({ dataDir, env: ANY_PORTS, fetch, untilStopped: never });
+    const outcome = scene.run('dev', '--json', ...IDLE);
+    while (!scene.output().endsWith('}\n')) await new Promise((resolve) => setImmediate(resolve));
+    const { auth_url } = JSON.parse(scene.output()) as { auth_url: string };
+    const file = join(dataDir, 'state.json');
+    writeFileSync(file, `${readFileSync(file, 'utf8')} `);
+    const { status } = await fetch(`${auth_url}/clients/kiosk`, { method: 'DELETE' });
+    expect(status).toBe(503);
+    const { exitCode, stderr } = await outcome;
+    const error = `another process has changed ${file}: this token server stops, so that no change is undone; run one for each data directory`;
+    expect([exitCode, JSON.parse(stderr)]).toEqual([1, { error, exit_code: 1 }]);
   });
 
   it('passes the signal on, and ends with the exit code of a command that it ended', async () => {

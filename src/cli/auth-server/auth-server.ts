@@ -39,13 +39,16 @@ export interface AuthServer {
   list(): ClientResource[];
   /** Signs with a new key from now on; earlier keys stay published until their last token has expired. */
   rotateKeys(): Promise<void>;
+  /** Resolves with the reason when this server has stopped by itself: another process has changed its data directory. */
+  readonly stopped: Promise<Error>;
   /** Ends the open polls and finishes the pending changes. */
   close(): Promise<void>;
 }
 
 /**
  * Makes the embedded token server, for development: client credentials grant, registration, generations, key set, kept
- * in a directory. No change is lost once the response says that it was made, not even by `kill -9`.
+ * in a directory. No change is lost once the response says that it was made, not even by `kill -9`. The directory belongs
+ * to one process at a time: the one that finds the state changed by another responds with 503 from then on.
  *
  * @throws TypeError when an option is wrong, and always in production.
  * @throws Error when the data directory cannot be used, or its state cannot be read.
@@ -64,7 +67,9 @@ export interface AuthServer {
 export async function createAuthServer(options: AuthServerOptions): Promise<AuthServer> {
   const settings = readAuthServerOptions(options);
   const newKeys = async () => ({ signing: await newSigningKey(), retired: [] });
-  const store = await Store.open({ ...settings, newKeys });
+  let onStop: (reason: Error) => void = () => undefined;
+  const stopped = new Promise<Error>((resolve) => (onStop = resolve));
+  const store = await Store.open({ ...settings, newKeys, onStop });
   const generations = await openGenerations(settings, store);
   const limit = tokenLimit(settings.rateLimit);
   const context = { settings, store, generations, limit, lastGranted: new Map<string, readonly string[]>() };
@@ -76,6 +81,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     register: async (client) => registerClient(context, client),
     list: () => listClients(store.state),
     rotateKeys: () => rotateKeys(context),
+    stopped,
     async close() {
       limit.close();
       generations.close();
@@ -86,11 +92,15 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
 
 /** Makes the token server's app: what clients and resource servers call first, then what only operators call. */
 function createApp(context: Context): Express {
-  const { settings, generations } = context;
+  const { settings, generations, store } = context;
   const issuerPath = new URL(settings.issuer).pathname.replace(/\/$/, '');
   const readOnly = allowOnly('GET, HEAD');
   const routes = Router();
 
+  routes.use(function refuseWhenStopped(_req, _res, next) {
+    store.requireOwn();
+    next();
+  });
   routes.use('/connect/token', allowPages);
   routes.use('/connect', oauthEndpoints(context));
   for (const name of ['oauth-authorization-server', 'openid-configuration']) {

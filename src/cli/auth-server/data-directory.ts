@@ -3,11 +3,11 @@ import * as promises from 'node:fs/promises';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Makes a directory that only its owner can change and git ignores; throws an Error that says what to do. */
-export async function prepareDataDirectory(path: string): Promise<void> {
+/** Makes a directory that only this user can change and git ignores; throws an Error that says what to do. */
+export async function prepareDataDirectory(path: string, ownUid = process.getuid?.()): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
-    await requirePrivate(path);
+    await requirePrivate(path, ownUid);
     await writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -17,10 +17,16 @@ export async function prepareDataDirectory(path: string): Promise<void> {
   }
 }
 
-/** Another user who can write here could replace the keys. Windows has no such permission bits. */
-async function requirePrivate(path: string): Promise<void> {
-  const { mode } = await stat(path);
-  if (process.platform === 'win32' || (mode & 0o022) === 0) return;
+/** Another user who can write here, or may change the mode, could replace the keys. Windows has neither owner nor mode. */
+async function requirePrivate(path: string, ownUid: number | undefined): Promise<void> {
+  const { mode, uid } = await stat(path);
+  if (ownUid === undefined) return;
+  if (uid !== ownUid) {
+    throw new Error(
+      `the data directory ${path} belongs to another user (uid ${uid}, this process has ${ownUid}): choose a directory of your own, or run chown ${ownUid} ${path}`,
+    );
+  }
+  if ((mode & 0o022) === 0) return;
   const octal = (mode & 0o777).toString(8);
   throw new Error(`other users can write to the data directory ${path} (mode ${octal}): run chmod go-w ${path}`);
 }
@@ -45,17 +51,20 @@ export function describeDiskError(path: string, error: unknown): unknown {
  * this resolves, neither `kill -9` nor a power cut can lose or tear the file. Not by write-file-atomic 7: it takes a
  * write that stopped half-way on a full disk for a whole one.
  *
+ * @param beforeRename - rejects to leave `path` as it is
  * @throws Error of the file system; `path` is then as it was.
  */
 export async function writeDurably(
   path: string,
   text: string,
   fs: Pick<typeof promises, 'writeFile' | 'open' | 'rename' | 'rm'> = promises,
+  beforeRename: () => Promise<void> = async () => {},
 ): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     // Exclusive: neither an existing file nor a symbolic link in its place is written through.
     await fs.writeFile(temporary, text, { flag: 'wx', mode: 0o600, flush: true });
+    await beforeRename();
     await fs.rename(temporary, path);
   } catch (error) {
     // A half-written file may be what fills the disk. A failure to remove it must not hide the first error.

@@ -43,10 +43,10 @@ export async function openGenerations(settings: AuthServerSettings, store: Store
     return false;
   }
 
-  /** The time of the mark; 0 while the log lacks a change that the next hour brings. */
+  /** The time of the mark; 0 while the log lacks a change that the next hour brings, or that another process has made. */
   function completeMs(): number {
     const nowMs = clock();
-    return [...later.keys()].some(([, generation]) => generation <= nowMs + AWAITED_MS) ? 0 : nowMs;
+    return store.isStopped || [...later.keys()].some(([, generation]) => generation <= nowMs + AWAITED_MS) ? 0 : nowMs;
   }
 
   // All of them, those of deleted clients and old ones too: the clock can be days ahead at this moment.

@@ -44,11 +44,16 @@ interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'l
   /** Makes the keys of a new state. */
   readonly newKeys: () => Promise<State['keys']>;
   readonly write?: typeof writeDurably;
+  /** Gets what this process says when it stops because another one has changed the file. */
+  readonly onStop?: (reason: Error) => void;
 }
 
 /** The state of the token server, in memory and in one file. A change is visible, and reported, only once it is on disk. */
 export class Store {
   #state: State;
+  /** The text of the file, as this process has read or written it last. */
+  #text: string;
+  #stopped = false;
   /** Changes are applied one after the other. */
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -61,7 +66,7 @@ export class Store {
    * @throws Error when the directory is not private, or the state, which is then left as it is, cannot be read.
    */
   static async open(given: StoreOptions): Promise<Store> {
-    const options = { write: writeDurably, ...given };
+    const options = { write: writeDurably, onStop: () => undefined, ...given };
     const { dataDir, write, newKeys } = options;
     const path = join(dataDir, 'state.json');
     try {
@@ -70,25 +75,36 @@ export class Store {
         // Of a process that was killed while it wrote.
         if (name.startsWith('state.json.') && name.endsWith('.tmp')) await rm(join(dataDir, name));
       }
-      let state = await readState(path);
-      if (!state) {
-        state = { clients: new Map(), keys: await newKeys() };
-        await write(path, serializeState(state));
-      }
-      return new Store(options, path, state);
+      const kept = await readKept(path);
+      if (kept) return new Store(options, path, kept);
+      const state = { clients: new Map(), keys: await newKeys() };
+      const text = serializeState(state);
+      await write(path, text);
+      return new Store(options, path, { state, text });
     } catch (error) {
       throw describeDiskError(dataDir, error);
     }
   }
 
-  private constructor(options: Required<StoreOptions>, path: string, state: State) {
+  private constructor(options: Required<StoreOptions>, path: string, { state, text }: { state: State; text: string }) {
     this.#options = options;
     this.#path = path;
     this.#state = state;
+    this.#text = text;
   }
 
   get state(): State {
     return this.#state;
+  }
+
+  /** Whether another process has changed the file: the state here may lack what that one has acknowledged. */
+  get isStopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** @throws RequestError 503 once another process has changed the file. */
+  requireOwn(): void {
+    if (this.#stopped) throw storageUnavailable(STOPPED);
   }
 
   /**
@@ -119,22 +135,45 @@ export class Store {
 
   async #apply<Value>(edit: Parameters<typeof this.change<Value>>[0]): Promise<Value> {
     const { write, logger, clock } = this.#options;
+    this.requireOwn();
     const { put, keys, value } = edit(this.#state, clock());
     const isSame = !put || put === this.#state.clients.get(put.clientId);
     if (isSame && !keys) return value;
     const clients = new Map(this.#state.clients);
     if (put) clients.set(put.clientId, put);
     const next = { keys: keys ?? this.#state.keys, clients };
+    const text = serializeState(next);
     try {
-      await write(this.#path, serializeState(next));
+      await write(this.#path, text, undefined, () => this.#requireText(this.#text));
+      // The other process may have looked at the same moment: then the later write counts, and the earlier one fails.
+      await this.#requireText(text);
     } catch (error) {
+      this.requireOwn();
       logger.error({ path: this.#path, error: String(error) }, 'the state could not be written');
       throw storageUnavailable(NOT_WRITTEN);
     }
     this.#state = next;
+    this.#text = text;
     return value;
   }
+
+  /** A second token server on this directory would undo what the first one has acknowledged: the one that notices stops. */
+  async #requireText(expected: string): Promise<void> {
+    const found = (await readText(this.#path)) ?? expected;
+    if (found === expected) return;
+    this.#stopped = true;
+    const { logger, onStop } = this.#options;
+    const reason = new Error(
+      `another process has changed ${this.#path}: this token server stops, so that no change is undone; run one for each data directory`,
+    );
+    logger.error({ path: this.#path }, reason.message);
+    onStop(reason);
+    throw reason;
+  }
 }
+
+const STOPPED =
+  'Another process has changed the data of this token server, which has stopped: run one token server for each data directory.';
 
 const NOT_WRITTEN =
   'The change could not be written to disk and has not taken place: try again once the disk of the token server has room.';
@@ -149,16 +188,26 @@ const FORMAT = 2;
 
 /** Reads the state in a file, if there is one; throws an Error that names the file when it cannot be used. */
 export async function readState(path: string): Promise<State | undefined> {
+  return (await readKept(path))?.state;
+}
+
+async function readKept(path: string): Promise<{ readonly text: string; readonly state: State } | undefined> {
   try {
-    return parseState(await readFile(path, 'utf8'));
+    const text = await readText(path);
+    return text === undefined ? undefined : { text, state: parseState(text) };
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return undefined;
     throw new Error(
-      `the state of the token server in ${path} cannot be used: ${message}; restore it, or delete it to begin anew`,
+      `the state of the token server in ${path} cannot be used: ${(cause as Error).message}; restore it, or delete it to begin anew`,
       { cause },
     );
   }
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
 }
 
 /** The text of the file. */

@@ -37,17 +37,17 @@ export async function dev(context: CommandContext, options: CommandOptions, ...c
     throw new CliError('name the command that starts your app: dev -- node app.js; or give --token-server', EXIT.usage);
   }
   if (!isEmbedded(given)) return runUntilStopped(io, command, env);
-  return serveTokens(context, options, given, (settings) =>
-    runUntilStopped(io, command, { ...env, ...variablesFor(settings) }),
+  return serveTokens(context, options, given, (watched, settings) =>
+    runUntilStopped(watched, command, { ...env, ...variablesFor(settings) }),
   );
 }
 
-/** Starts the token server, then `work`, and stops it after that. */
+/** Starts the token server, then `work`, and stops it after that; both end where the token server stops by itself. */
 async function serveTokens(
   context: CommandContext,
   options: CommandOptions,
   settings: Settings,
-  work: ((settings: Settings) => Promise<number>) | undefined,
+  work: ((io: CliIo, settings: Settings) => Promise<number>) | undefined,
 ): Promise<number> {
   const { io } = context;
   const document = documentOf(options, io.cwd);
@@ -71,9 +71,12 @@ async function serveTokens(
       clients: await registerDemoClients(tokens.auth, settings, scopes),
     };
     print(context, report, banner(report, io.programName, await samplesOf(routes, settings), location));
-    if (work) return await work(settings);
-    await io.untilStopped();
-    return EXIT.ok;
+    let reason: Error | undefined;
+    const stopped = tokens.auth.stopped.then((error) => void (reason = error));
+    const watched = { ...io, untilStopped: () => Promise.race([io.untilStopped(), stopped]) };
+    const code = work ? await work(watched, settings) : await watched.untilStopped().then(() => EXIT.ok);
+    if (reason) throw new CliError(reason.message);
+    return code;
   } finally {
     await tokens.close();
   }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import type { WriteFileOptions } from 'node:fs';
 import * as promises from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeDurably } from '../../../src/cli/auth-server/data-directory';
+import { prepareDataDirectory, writeDurably } from '../../../src/cli/auth-server/data-directory';
 import { readState, Store } from '../../../src/cli/auth-server/store';
 import type { ClientRow, State } from '../../../src/cli/auth-server/store';
 import { newSigningKey } from '../../../src/cli/auth-server/tokens';
@@ -110,6 +110,18 @@ describe('the data directory', () => {
       await startServer({ dataDir });
     },
   );
+
+  it('is refused when it belongs to another user, who could change its mode', async () => {
+    const dataDir = newDirectory();
+    const own = lstatSync(dataDir).uid;
+    await expect(prepareDataDirectory(dataDir, own + 1)).rejects.toThrow(
+      new Error(
+        `the data directory ${dataDir} belongs to another user (uid ${own}, this process has ${own + 1}): choose a directory of your own, or run chown ${own + 1} ${dataDir}`,
+      ),
+    );
+    expect(readdirSync(dataDir)).toEqual([]);
+    await prepareDataDirectory(dataDir, own);
+  });
 });
 
 describe('changes that arrive together', () => {
