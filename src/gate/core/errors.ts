@@ -223,18 +223,32 @@ export function refusalHeaders(refusal: RefusalFacts, presentation: Presentation
   if (isTemporary(status)) return { 'Retry-After': String(refusal.retryAfterSeconds) };
   // What the token lacks, else what a new token should have (RFC 6750 section 3).
   const needsToken = status === 401 && (error === undefined || error === 'invalid_token');
-  const parameters: readonly ChallengeParameter[] = [
-    ['realm', presentation.realm],
-    ['error', error],
-    ['error_description', error && detail],
-    ['scope', (refusal.requiredScopes ?? (needsToken ? presentation.challengeScopes : undefined))?.join(' ')],
-    ['resource_metadata', presentation.resourceMetadata],
-  ];
-  const { nonce } = refusal;
-  return {
-    'WWW-Authenticate': challengeOf(parameters, presentation.dpop),
-    ...(nonce !== undefined && { 'DPoP-Nonce': nonce }),
+  const challengeWith = (scope: string | undefined): string => {
+    const parameters: readonly ChallengeParameter[] = [
+      ['realm', presentation.realm],
+      ['error', error],
+      ['error_description', error && detail],
+      ['scope', scope],
+      ['resource_metadata', presentation.resourceMetadata],
+    ];
+    return challengeOf(parameters, presentation.dpop);
   };
+  const scopes = refusal.requiredScopes ?? (needsToken ? presentation.challengeScopes : undefined);
+  const scope = scopes && fittingScopes(scopes, MAX_CHALLENGE_LENGTH - challengeWith('').length);
+  const { nonce } = refusal;
+  return { 'WWW-Authenticate': challengeWith(scope), ...(nonce !== undefined && { 'DPoP-Nonce': nonce }) };
+}
+
+/** Clients and proxies limit the head of a response, many to 8 KB. */
+const MAX_CHALLENGE_LENGTH = 2_048;
+
+/** The first scopes of a list, none of them cut; `undefined` where the first one has no room. The problem body has all of them. */
+function fittingScopes(scopes: readonly string[], room: number): string | undefined {
+  let end = 0;
+  let length = -1;
+  // The quotation marks of `quote()` count as the separator.
+  while (end < scopes.length && (length += quote(scopes[end] as string).length - 1) <= room) end++;
+  return end === 0 && scopes.length > 0 ? undefined : scopes.slice(0, end).join(' ');
 }
 
 /** Both challenges where both schemes are accepted; the error is in that of the scheme that the request used. */

@@ -48,6 +48,48 @@ describe('AuthError', () => {
     expect(refusalProblem(error, open, 'req-1')).toEqual(problemOf(reason, { ...details, requestId: 'req-1' }));
   });
 
+  const scope = (at: number): string => `orders-${at}:read`;
+  const dpop = { algorithms: 'ES256', used: false };
+
+  it.each([
+    ['of a guard', 'insufficient_scope', open],
+    ['of a guard, with DPoP', 'insufficient_scope', { ...open, dpop }],
+    [
+      'of a gate',
+      'missing_token',
+      { ...open, resourceMetadata: 'https://api.test/.well-known/oauth-protected-resource' },
+    ],
+  ] as const)('has a challenge of at most 2 KB, which lists whole scopes: %s', (_what, reason, presentation) => {
+    const challengeOfScopes = (count: number): string => {
+      const scopes = Array.from({ length: count }, (_, at) => scope(at));
+      const ofGate = reason === 'missing_token';
+      const error = new AuthError(reason, ofGate ? {} : { requiredScopes: scopes });
+      const headers = refusalHeaders(error, ofGate ? { ...presentation, challengeScopes: scopes } : presentation);
+      expect(refusalProblem(error, presentation).required_scopes).toEqual(ofGate ? undefined : scopes);
+      return headers['WWW-Authenticate'] as string;
+    };
+    let listed = 0;
+    for (let count = 0; count < 200; count++) {
+      const challenge = challengeOfScopes(count);
+      const scopes = /scope="([^"]*)"/.exec(challenge)![1]!.split(' ').filter(Boolean);
+      expect(scopes).toEqual(Array.from({ length: scopes.length }, (_, at) => scope(at)));
+      expect(challenge.length).toBeLessThanOrEqual(2_048);
+      if (scopes.length < count) {
+        listed ||= scopes.length;
+        expect([scopes.length, challenge.length + ` ${scope(listed)}`.length > 2_048]).toEqual([listed, true]);
+      } else expect(listed).toBe(0);
+    }
+    expect(listed).toBeGreaterThan(50);
+    expect(challengeOfScopes(10_000)).toBe(challengeOfScopes(listed));
+  });
+
+  it('leaves scope out where the first one has no room', () => {
+    const error = new AuthError('insufficient_scope', { requiredScopes: ['x'.repeat(2_048), 'y'] });
+    expect(error.headers['WWW-Authenticate']).toBe(
+      'Bearer realm="api", error="insufficient_scope", error_description="The access token lacks a scope that this resource requires."',
+    );
+  });
+
   it.each(reasons.filter((reason) => WIRE[reason].error === 'invalid_token'))(
     '%s says only invalid_token in production',
     (reason) => {
