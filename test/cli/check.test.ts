@@ -64,7 +64,7 @@ const BROKEN: readonly [string, string, RegExp, RegExp, Setup?][] = [
     'another audience',
     tokenOf({ ...RFC9068, aud: ['account', 'x'] }),
     /token: wrong_audience/,
-    /aud is \["account","x"\]: set TILLGATE_AUDIENCE=account, or /,
+    /aud is \["account","x"\]: set TILLGATE_AUDIENCE=x, or /,
   ],
   [
     'an issuer without the slash at the end',

@@ -118,18 +118,45 @@ function issuerAdvice(issuer: unknown, expected: string): Advice {
 
 function audienceAdvice(claims: JsonObject): Advice {
   if (isForItsClient(claims)) return FOR_ITS_CLIENT;
-  const audience: unknown = claims['aud'];
-  const value: unknown = Array.isArray(audience) ? audience[0] : audience;
-  if (typeof value !== 'string') {
+  const audiences = [claims['aud']].flat().filter((audience) => typeof audience === 'string');
+  if (audiences.length === 0)
     return { why: 'the token has no aud: have the authorization server add that of this API' };
-  }
-  return {
-    why: `aud is ${JSON.stringify(audience).slice(0, 200)}`,
-    option: 'audience',
-    value,
-    otherwise: 'have the authorization server add the aud of this API',
-  };
+  const why = `aud is ${JSON.stringify(claims['aud']).slice(0, 200)}`;
+  const value = audiences.find((audience) => sharedBy(audience, claims) === undefined);
+  if (value === undefined) return { why: `${why}, ${sharedBy(audiences[0] as string, claims)}` };
+  return { why, option: 'audience', value, otherwise: 'have the authorization server add the aud of this API' };
 }
+
+/** Why an audience says nothing about this API: tokens for any other one have it too. `undefined`: it may be that of this API. */
+function sharedBy(audience: string, { iss, ...claims }: JsonObject): string | undefined {
+  const shared = SHARED_AUDIENCES.find(([pattern]) => pattern.test(audience));
+  if (shared) return shared[1];
+  if (isForItsClient({ ...claims, aud: audience })) return `which is the client itself: ${ASK_FOR_AUDIENCE}`;
+  const base = typeof iss === 'string' ? iss.replace(/\/?$/, '/') : '/';
+  const isOfIssuer = OF_ISSUER.some((path) => audience === base + path);
+  return isOfIssuer ? `which is the authorization server itself: ${ASK_FOR_AUDIENCE}` : undefined;
+}
+
+/** Of IdentityServer (`EmitStaticAudienceClaim`), and of the Management API of Auth0. */
+const OF_ISSUER = ['resources', 'api/v2/'];
+
+const ASK_FOR_AUDIENCE = 'the client must ask for a token of this API (parameter audience or resource)';
+
+const SHARED_AUDIENCES: readonly (readonly [audience: RegExp, what: string])[] = [
+  [
+    /^account$/,
+    'which nearly every token of a Keycloak realm has: add a mapper of the type Audience with the audience of this API to a client scope (docs/issuers.md, "Keycloak")',
+  ],
+  [
+    /^authenticated$/,
+    'which every token of a signed-in user has: have the authorization server add the audience of this API, as by a custom access token hook of Supabase',
+  ],
+  [
+    /^https:\/\/kubernetes\.default\.svc(?:\.|$)/,
+    'which every service account of the cluster has: project the token with the audience of this API (serviceAccountToken.audience)',
+  ],
+  [/\/userinfo\/?$/, `which is the userinfo endpoint of the authorization server: ${ASK_FOR_AUDIENCE}`],
+];
 
 const ID_TOKEN: Advice = {
   why: 'this is an ID token, which is for the client itself: send the access token, and request one for the audience of this API',

@@ -34,18 +34,21 @@ async function refusalOf(raw: string, options: Options): Promise<Reason | undefi
 }
 
 /** Does what the advice says, again and again, until there is none. Returns the last refusal, and all advice. */
-async function followed(raw: string, start: Options): Promise<{ reason: Reason | undefined; advice: string[] }> {
+async function followed(
+  raw: string,
+  start: Options,
+): Promise<{ reason: Reason | undefined; advice: string[]; options: Options }> {
   let options = start;
   const advice: string[] = [];
   for (let tries = 0; tries < 10; tries++) {
     const reason = await refusalOf(raw, options);
-    if (reason === undefined) return { reason, advice };
+    if (reason === undefined) return { reason, advice, options };
     const given = configurationAdvice(reason, raw, {
       issuer: options.issuer,
       preset: PRESETS[options.preset as PresetName],
     });
     if (given) advice.push(given.why);
-    if (given?.value === undefined) return { reason, advice };
+    if (given?.value === undefined) return { reason, advice, options };
     options = { ...options, [given.option as string]: given.value };
   }
   throw new Error(`the advice goes round in a circle: ${advice.join('; ')}`);
@@ -155,4 +158,45 @@ describe('all advice, followed to its end', () => {
       expect(advice).not.toEqual([]);
     },
   );
+});
+
+describe('the advice about the audience', () => {
+  const OTHER_API = 'https://other-api.test';
+  /** What tokens have as aud whichever API they are for. */
+  const SHARED: readonly (readonly [name: string, aud: string, advice: RegExp])[] = [
+    ['of a Keycloak realm', 'account', /add a mapper of the type Audience with the audience of this API/],
+    ['of signed-in users', 'authenticated', /add the audience of this API/],
+    ['of a cluster', 'https://kubernetes.default.svc', /project the token with the audience of this API/],
+    ['of a cluster, with its domain', 'https://kubernetes.default.svc.cluster.local', /serviceAccountToken\.audience/],
+    ['of the userinfo endpoint', `${ISSUER}/userinfo`, /the client must ask for a token of this API/],
+    ['of all resources of IdentityServer', `${ISSUER}/resources`, /the client must ask for a token of this API/],
+    ['of the Management API of Auth0', `${ISSUER}/api/v2/`, /the client must ask for a token of this API/],
+    ['of the client itself', 'pos-17', /request an access token for the audience of this API/],
+  ];
+  const TOKENS = VENDOR_TOKENS.filter(({ audience }) => audience !== false);
+  const start = (preset: PresetName): Options => ({ ...configured(preset), audience: 'https://not-set.test' });
+
+  it.each(SHARED)('proposes none %s, and names what adds one', async (_name, aud, expected) => {
+    for (const { name, preset, typ, claims } of TOKENS) {
+      const { reason, advice, options } = await followed(signed({ ...claims, aud }, typ), start(preset));
+      expect([name, reason, options.audience]).toEqual([name, 'wrong_audience', 'https://not-set.test']);
+      expect(advice.at(-1)).toMatch(expected);
+    }
+  });
+
+  it.each(SHARED)('never opens the API to tokens of another one: also %s', async (_name, aud) => {
+    for (const { name, preset, typ, claims, audience } of TOKENS) {
+      for (const list of [
+        [aud, audience],
+        [audience, aud],
+      ]) {
+        const { reason, options } = await followed(signed({ ...claims, aud: list }, typ), start(preset));
+        expect([name, reason, options.audience]).toEqual([name, undefined, audience]);
+        for (const other of [OTHER_API, aud, [OTHER_API, aud], [aud, OTHER_API]]) {
+          const refused = await refusalOf(signed({ ...claims, aud: other }, typ), options);
+          expect([name, other, refused]).toEqual([name, other, 'wrong_audience']);
+        }
+      }
+    }
+  });
 });
