@@ -72,7 +72,7 @@ function redisStore({ audience, generationSource: url = '', log }: AppSettings) 
   client.on('error', () => undefined);
   const connected = client.connect().catch(() => undefined);
   const store = new RedisStore({
-    prefix: `tillgate:rate-limit:${audience} `,
+    prefix: `tillgate:rate-limit:${String(audience)} `,
     sendCommand: async (...args) => {
       await within(TIMEOUT_MS, connected).catch(() => undefined);
       return send(...args);

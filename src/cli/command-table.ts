@@ -160,7 +160,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Clients and generations',
     example: 'revoke pos-terminal',
     about: 'discard all tokens of a client issued so far',
-    options: [['--generations <url>', 'publish to this source instead of asking the token server']],
+    options: [
+      ['--generations <url>', 'publish the time of now to this source instead of asking the token server'],
+      [
+        '--compared-by <iat>',
+        'with --generations: the API compares the time of issue (default: TILLGATE_GENERATION_CLAIM)',
+      ],
+    ],
     run: (context, options, client) => load.clients().revoke(context, options, client),
   },
   BRIDGE,

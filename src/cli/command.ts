@@ -55,6 +55,7 @@ export interface CommandOptions {
   readonly scopes?: string;
   readonly log?: string;
   readonly audience?: string;
+  readonly comparedBy?: string;
   readonly generations?: string;
   readonly url?: string;
   readonly client?: string;

@@ -11,14 +11,23 @@ import { apiSettings } from './settings';
 /** The command brings clients of its own for Redis and PostgreSQL, which the gate cannot see. */
 const load = createRequire(__filename);
 
-/** `tillgate revoke <client> --generations <url>`: tokens issued so far are refused. */
-export async function publish(context: CommandContext, url: string, clientId: string): Promise<void> {
+/**
+ * `tillgate revoke <client> --generations <url>`: tokens issued so far are refused. The floor is the time of now, which the
+ * number that a server stamps never reaches.
+ */
+export async function publish(
+  context: CommandContext,
+  url: string,
+  clientId: string,
+  comparedBy: string | false | undefined = readSettings(context.io.env).generationClaim,
+): Promise<void> {
   const source = openSource(context.io, url);
   try {
     if (!source.append) {
       throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
     }
     if (await hasMark(source)) throw new CliError(markedLog(clientId));
+    if (comparedBy !== 'iat') throw new CliError(stampedLog(clientId), EXIT.usage);
     const generation = Date.now();
     await source.append([[clientId, generation]]);
     const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from now on`;
@@ -47,6 +56,14 @@ function markedLog(clientId: string): string {
     `a publisher keeps this log, and a change from elsewhere would be lost when the log is restored. Change ${clientId} at its authorization ` +
     'server: in Keycloak with a bridge by any update, such as kcadm.sh update clients/<internal id> -r <realm> -s enabled=true; ' +
     'in a server of your own by publish() of its publisher. A log without a publisher has ?mark=off in its URL'
+  );
+}
+
+function stampedLog(clientId: string): string {
+  return (
+    `this publishes the time of now, which is right where the API compares the time of issue: then give --compared-by iat, or set ` +
+    `TILLGATE_GENERATION_CLAIM=iat. Where the authorization server stamps a number into its tokens, no new token of ${clientId} would reach ` +
+    'that time: raise the number there, by a change of its Description or its secret, and publish that number: docs/issuers.md, "Changes of clients"'
   );
 }
 

@@ -10,7 +10,7 @@ import type { AuthServer } from './auth-server/index';
 import { CliError } from './command';
 import { createConsole } from './console/console';
 import type { Console, ConsoleOptions } from './console/console';
-import { apiSettings, embeddedAddress } from './settings';
+import { apiSettings, embeddedAddress, firstAudience } from './settings';
 
 /** The embedded token server, listening. */
 interface RunningTokenServer {
@@ -52,7 +52,7 @@ export async function startTokenServer(
   try {
     auth = await createAuthServer({
       issuer: url,
-      audience: settings.audience,
+      audience: firstAudience(settings),
       dataDir: settings.dataDir,
       scopes,
       host,
@@ -110,12 +110,12 @@ function openConsole(
   api: ApiFacts,
 ): Console {
   const settings = apiSettings(given);
-  const { baseUrl, audience, issuer = '', production } = settings;
+  const { baseUrl, issuer = '', production } = settings;
   return createConsole({
     ...api,
     baseUrl,
     issuer,
-    audience,
+    audience: firstAudience(settings),
     production,
     scopes,
     clients: () => auth.list(),

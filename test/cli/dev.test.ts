@@ -42,25 +42,33 @@ describe('dev', () => {
     expect(stdout).toContain('TOKEN=$(tillgate token pos-terminal); curl -i http://127.0.0.1:');
   });
 
-  it('runs a command with the variables of an app that trusts the token server, and ends with its exit code', async () => {
-    const dataDir = newDataDir();
-    const file = join(dataDir, 'variables.json');
-    const script = `require('fs').writeFileSync(${JSON.stringify(file)}, JSON.stringify(process.env)); process.exit(7)`;
-    const env = { ...ANY_PORTS, TILLGATE_AUDIENCE: 'https://shop.test' };
-    const { exitCode, stdout } = await cliScene({ dataDir, env, fetch, untilStopped: never }).run(
-      ...['dev', '--json', '--', process.execPath, '-e', script],
-    );
-    const { auth_url, base_url } = JSON.parse(stdout) as { auth_url: string; base_url: string };
-    expect(exitCode).toBe(7);
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
-      TILLGATE_PORT: new URL(base_url).port,
-      TILLGATE_BASE_URL: base_url,
-      TILLGATE_AUTH_URL: auth_url,
-      TILLGATE_AUDIENCE: 'https://shop.test',
-      TILLGATE_GENERATIONS: `${auth_url}/generations`,
-      NODE_OPTIONS: expect.stringContaining('observer.cjs'),
-    });
-  });
+  it.each([
+    ['one audience', 'https://shop.test'],
+    ['the first of several audiences', '["https://shop.test","https://till.test"]'],
+  ])(
+    'runs a command with the variables of an app that trusts the token server, for %s, and ends with its exit code',
+    async (_what, audience) => {
+      const dataDir = newDataDir();
+      const file = join(dataDir, 'variables.json');
+      const script = `require('fs').writeFileSync(${JSON.stringify(file)}, JSON.stringify(process.env)); process.exit(7)`;
+      const env = { ...ANY_PORTS, TILLGATE_AUDIENCE: audience };
+      const { exitCode, stdout } = await cliScene({ dataDir, env, fetch, untilStopped: never }).run(
+        ...['dev', '--json', '--', process.execPath, '-e', script],
+      );
+      const report = JSON.parse(stdout) as { auth_url: string; base_url: string; audience: string };
+      const { auth_url, base_url } = report;
+      expect(report.audience).toBe('https://shop.test');
+      expect(exitCode).toBe(7);
+      expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+        TILLGATE_PORT: new URL(base_url).port,
+        TILLGATE_BASE_URL: base_url,
+        TILLGATE_AUTH_URL: auth_url,
+        TILLGATE_AUDIENCE: 'https://shop.test',
+        TILLGATE_GENERATIONS: `${auth_url}/generations`,
+        NODE_OPTIONS: expect.stringContaining('observer.cjs'),
+      });
+    },
+  );
 
   it('starts no token server when an authorization server is configured', async () => {
     const script = 'process.exit(process.env.TILLGATE_AUTH_URL === "https://login.test" ? 0 : 1)';

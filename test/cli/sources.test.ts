@@ -60,6 +60,16 @@ describe('revoke --generations', () => {
     expect(outcome.stdout + outcome.stderr).not.toContain('hunter2');
     expect(through.sent).toEqual([]);
   });
+
+  it.each([
+    ['another claim', ['--generations', 'redis://127.0.0.1:1', '--compared-by', 'client_generation']],
+    ['the token server', ['--compared-by', 'iat']],
+  ])('exits with 2 for --compared-by with %s', async (_what, flags) => {
+    const through = cliScene({ env: { TILLGATE_GENERATION_CLAIM: 'iat' } });
+    const { exitCode, stdout, stderr } = await through.run('revoke', 'till-2', ...flags);
+    expect([exitCode, stdout, through.sent]).toEqual([2, '', []]);
+    expect(stderr).toContain('--compared-by goes with --generations, and is iat');
+  });
 });
 
 const REALM = 'https://login.test/realms/shop';

@@ -88,7 +88,11 @@ export async function remove(context: CommandContext, clientId: string): Promise
 
 /** `tillgate revoke <client>` */
 export async function revoke(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
-  if (options.generations !== undefined) return publish(context, options.generations, clientId);
+  const { generations, comparedBy } = options;
+  if (comparedBy !== undefined && (comparedBy !== 'iat' || generations === undefined)) {
+    throw new CliError('--compared-by goes with --generations, and is iat', EXIT.usage);
+  }
+  if (generations !== undefined) return publish(context, generations, clientId, comparedBy);
   const changed = await callClients(context.io, 'POST', [clientId, 'revoke']);
   print(context, changed, `revoked: every token of ${clientId} issued so far is discarded${warningOf(changed)}`);
 }

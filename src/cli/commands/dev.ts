@@ -17,7 +17,7 @@ import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { protectedRoutes, registerDemoClients, samplesOf } from '../demo-clients';
 import { send } from '../http';
 import { openLog } from '../log';
-import { apiSettings, embeddedAddress, isEmbedded } from '../settings';
+import { apiSettings, embeddedAddress, firstAudience, isEmbedded } from '../settings';
 import { startTokenServer } from '../token-server';
 import type { ApiFacts } from '../token-server';
 import { obtainToken } from './token';
@@ -64,7 +64,7 @@ async function serveTokens(
       ready_ms: Math.round(process.uptime() * 1000),
       ...(work && { base_url: settings.baseUrl }),
       auth_url: embeddedAddress(settings).url,
-      audience: settings.audience,
+      audience: firstAudience(settings),
       data_dir: settings.dataDir,
       console_url: tokens.consoleUrl,
       scopes,
@@ -85,12 +85,12 @@ async function serveTokens(
 /** The variables with which an app trusts the token server, and an observer for the console. */
 function variablesFor(settings: Settings): Record<string, string> {
   const { url } = embeddedAddress(settings);
-  const { port, baseUrl, audience, adminToken, generationSource = `${url}/generations` } = settings;
+  const { port, baseUrl, adminToken, generationSource = `${url}/generations` } = settings;
   return {
     TILLGATE_PORT: String(port),
     TILLGATE_BASE_URL: baseUrl,
     TILLGATE_AUTH_URL: url,
-    TILLGATE_AUDIENCE: audience,
+    TILLGATE_AUDIENCE: firstAudience(settings),
     TILLGATE_GENERATIONS: generationSource,
     // With an admin token there is no console.
     ...(adminToken === undefined && {

@@ -18,6 +18,8 @@ export interface TextForm<Value = unknown> {
   readonly isSecret?: boolean;
   /** Makes a refused text safe to show. Default: as it is. */
   readonly show?: (text: string) => string;
+  /** How a refused text is probably meant, as the object of "write". */
+  readonly correct?: (text: string) => string | undefined;
 }
 
 /** One environment variable. */

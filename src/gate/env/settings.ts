@@ -15,7 +15,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The values of the variables. */
 type Values = Omit<ValuesOf<typeof TABLE>, 'issuer' | 'audience' | 'generationSource' | 'scopes' | 'opaque'> & {
   readonly issuer: string | undefined;
-  readonly audience: string | undefined;
+  readonly audience: string | readonly string[] | undefined;
   readonly generationSource: string | false | undefined;
   /** `TILLGATE_SCOPE_CLAIMS` and `TILLGATE_SCOPE_MAP`; `undefined` if neither is set. */
   readonly scopes: ScopeOptions | undefined;
@@ -26,7 +26,8 @@ type Values = Omit<ValuesOf<typeof TABLE>, 'issuer' | 'audience' | 'generationSo
 /** Settings that depend on more than one variable, or have no value for `off`. */
 interface Computed {
   readonly baseUrl: string;
-  readonly audience: string;
+  /** One, or the list of several. */
+  readonly audience: string | readonly string[];
   readonly logLevel: string;
   /** URL of the source; `undefined`: generations are learned from tokens only. */
   readonly generationSource: string | undefined;
@@ -142,16 +143,32 @@ function readVariable(variable: Variable, env: Environment, problems: string[]):
   const { name, fallback, parse } = variable;
   const given = env[name] ?? ('text' in fallback ? fallback.text : undefined);
   if (given === undefined) return undefined;
-  const value = given === '' ? undefined : parse(given);
+  const value = given === '' || isQuoted(variable, given) ? undefined : parse(given);
   if (value === undefined) problems.push(problemOf(variable, given));
   return value;
 }
 
-function problemOf({ name, expected, choices, show = describe, ...variable }: Variable, given: string): string {
+/** Whether quotation marks have become part of a value, as by `docker --env-file`. A secret may begin and end with them. */
+function isQuoted({ isSecret }: Variable, text: string): boolean {
+  return isSecret !== true && /^(["']).*\1$/s.test(text);
+}
+
+/** How a refused text is probably meant: a list in the form of lists, or the text between quotation marks. */
+function rightForm(variable: Variable, given: string): string | undefined {
+  const { name, correct, show, parse } = variable;
+  const text = isQuoted(variable, given) ? given.slice(1, -1) : given;
+  const isMeant = text !== given && !show && /^[\x21-\x7e]{1,200}$/.test(text) && parse(text) !== undefined;
+  return isMeant ? `${name}=${text}` : correct?.(text);
+}
+
+function problemOf(variable: Variable, given: string): string {
+  const { name, expected, choices, show = describe } = variable;
   const example = `for example ${name}=${variable.example}`;
   if (given === '') return `${name}: set but empty, expected ${expected}; remove it or give a value, ${example}`;
   const near = choices && nearest(given, choices);
-  return `${name}: got ${show(given)}, expected ${expected}${near ?? `; ${example}`}`;
+  const marks = isQuoted(variable, given) ? ' without quotation marks around it' : '';
+  const right = rightForm(variable, given);
+  return `${name}: got ${show(given)}, expected ${expected}${marks}${near ?? `; ${right === undefined ? example : `write ${right}`}`}`;
 }
 
 /** Problems of values that contradict each other. */

@@ -1,6 +1,7 @@
 import { DEPENDENCIES, isList, option, readOptions, refuseOption, matching, orOff, url } from '../core/options';
-import type { TableOf, ValuesOf } from '../core/options';
+import type { TableOf, TextForm, ValuesOf } from '../core/options';
 import { PROBLEM_TYPES } from '../core/errors';
+import { attempt } from '../core/objects';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
 import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
@@ -39,6 +40,22 @@ const KEY_SET = option('a JSON Web Key Set', (given) => {
 
 const AUDIENCE = 'the aud of your API: a non-empty string, or an array of them';
 
+/** A text that looks like a list would be one audience, which no token has. */
+const AUDIENCE_TEXT: TextForm = {
+  expected: 'an audience without white space',
+  parse(text) {
+    if (!text.startsWith('[')) return /^[^\s,;]+$/.test(text) ? text : undefined;
+    const audiences = readStrings(attempt(() => JSON.parse(text) as unknown));
+    return audiences && Object.freeze(audiences);
+  },
+  correct(text) {
+    const audiences = text.split(/[\s,;[\]"']+/).filter(Boolean);
+    return audiences.length > 1 && /[,;[]/.test(text)
+      ? `a list as JSON: TILLGATE_AUDIENCE='${JSON.stringify(audiences)}'`
+      : undefined;
+  },
+};
+
 /** Up to a day. */
 const MS = { unit: 'milliseconds', min: 1, max: 86_400_000 };
 const SOURCE_SCHEMES = ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'];
@@ -55,7 +72,8 @@ export const ISSUER_OPTIONS = {
     'TILLGATE_AUDIENCE',
     option(AUDIENCE, (given) => given),
     {
-      ...matching(/^\S+$/, 'an audience without white space'),
+      ...AUDIENCE_TEXT,
+      meaning: 'accepted `aud`: one, or several as JSON: `["https://api.example.com","https://shop.example.com"]`',
       fallback: { words: 'TILLGATE_BASE_URL' },
       example: 'https://api.example.com',
     },
@@ -82,7 +100,7 @@ export const ISSUER_OPTIONS = {
       return given === false || (typeof given === 'string' && given !== '') ? given : undefined;
     }),
     {
-      ...orOff(matching(/^[\x21-\x7e]{1,128}$/, 'the name of a claim')),
+      ...orOff(matching(/^[\x21-\x2b\x2d-\x7e]{1,128}$/, 'the name of a claim')),
       fallback: { words: 'by preset' },
       example: 'generation',
     },

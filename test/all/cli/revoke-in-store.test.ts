@@ -27,14 +27,33 @@ it('revoke --generations refuses a log that a publisher keeps, and says how it i
   await redis.command('FLUSHALL');
 });
 
-it('revoke --generations publishes to a store that really runs', async () => {
+it.each([
+  ['no claim', {}],
+  ['a stamped number', { TILLGATE_GENERATION_CLAIM: 'client_generation' }],
+  ['no generation', { TILLGATE_GENERATION_CLAIM: 'off' }],
+])('revoke --generations publishes no time where the API compares by %s', async (_what, env) => {
+  const { exitCode, stdout, stderr } = await cliScene({ env }).run('revoke', 'till-1', '--generations', redis.url);
+  expect([exitCode, stdout]).toEqual([2, '']);
+  expect(stderr).toContain('then give --compared-by iat, or set TILLGATE_GENERATION_CLAIM=iat');
+  expect(stderr).toContain('no new token of till-1 would reach that time: raise the number there');
+  const source = generationsFromUrl(redis.url);
+  expect((await source.reader().next(0)).changes).toEqual([]);
+  await source.close?.();
+});
+
+it.each<[what: string, env: Record<string, string>, flags: string[]]>([
+  ['the option', { TILLGATE_GENERATION_CLAIM: 'client_generation' }, ['--compared-by', 'iat']],
+  ['the variable', { TILLGATE_GENERATION_CLAIM: 'iat' }, []],
+])('revoke --generations publishes to a store that really runs, by %s', async (_what, env, flags) => {
   const before = Date.now();
-  expect((await cli.run('revoke', 'till-2', '--generations', redis.url)).exitCode).toBe(0);
+  const { exitCode } = await cliScene({ env }).run('revoke', 'till-2', '--generations', redis.url, ...flags);
+  expect(exitCode).toBe(0);
   const source = generationsFromUrl(redis.url);
   const { changes } = await source.reader().next(0);
   await source.close?.();
   expect(changes).toEqual([['till-2', expect.any(Number)]]);
   expect(changes[0]?.[1]).toBeGreaterThanOrEqual(before);
+  await redis.command('FLUSHALL');
 });
 
 it('revoke --generations exits with 1 when the source does not respond, and shows no password', async () => {

@@ -116,6 +116,38 @@ describe('wrong settings', () => {
     expect(problemsOf({ [name]: given })).toEqual([problem]);
   });
 
+  it.each<readonly [env: Environment, expected: string]>([
+    [
+      { TILLGATE_AUDIENCE: 'https://a.test,https://b.test' },
+      `write a list as JSON: TILLGATE_AUDIENCE='["https://a.test","https://b.test"]'`,
+    ],
+    [{ TILLGATE_AUDIENCE: 'a; b' }, `write a list as JSON: TILLGATE_AUDIENCE='["a","b"]'`],
+    [{ TILLGATE_AUDIENCE: '"a,b"' }, `write a list as JSON: TILLGATE_AUDIENCE='["a","b"]'`],
+    [{ TILLGATE_AUDIENCE: '\'["a","b"]\'' }, 'write TILLGATE_AUDIENCE=["a","b"]'],
+    [{ TILLGATE_AUDIENCE: "['a', 'b']" }, `write a list as JSON: TILLGATE_AUDIENCE='["a","b"]'`],
+    [{ TILLGATE_AUDIENCE: '[]' }, 'for example TILLGATE_AUDIENCE=https://api.example.com'],
+    [{ TILLGATE_AUDIENCE: '["a",7]' }, `write a list as JSON: TILLGATE_AUDIENCE='["a","7"]'`],
+    [{ TILLGATE_AUDIENCE: '"commerce"' }, 'without quotation marks around it; write TILLGATE_AUDIENCE=commerce'],
+    [{ TILLGATE_GENERATION_CLAIM: 'generation,iat' }, 'the name of a claim, or off'],
+    [{ TILLGATE_GENERATION_CLAIM: '"iat"' }, 'without quotation marks around it; write TILLGATE_GENERATION_CLAIM=iat'],
+    [{ TILLGATE_SCOPE_CLAIMS: "'scp'" }, 'without quotation marks around it; write TILLGATE_SCOPE_CLAIMS=scp'],
+    [{ TILLGATE_DATA_DIR: '"data"' }, 'without quotation marks around it; write TILLGATE_DATA_DIR=data'],
+    [{ TILLGATE_PORT: '"80"' }, 'without quotation marks around it; write TILLGATE_PORT=80'],
+    [{ TILLGATE_ISSUER: '"https://login.test"' }, 'without quotation marks around it'],
+  ])('%j is refused with the right form', (env, expected) => {
+    expect(problemsOf(env)).toEqual([expect.stringContaining(expected)]);
+  });
+
+  it('several audiences are a JSON list', () => {
+    expect(readSettings({ TILLGATE_AUDIENCE: '["https://a.test","b,c"]' }).audience).toEqual(['https://a.test', 'b,c']);
+  });
+
+  it('a secret may begin and end with quotation marks', () => {
+    const opaque = { TILLGATE_INTROSPECTION_CLIENT_ID: 'api', TILLGATE_INTROSPECTION_CLIENT_SECRET: '"s,e"' };
+    const settings = readSettings({ TILLGATE_ISSUER: 'https://login.test', ...opaque });
+    expect(settings.opaque?.clientSecret).toBe('"s,e"');
+  });
+
   const SOURCE = 'https://login.example.com/generations';
   it.each<[Environment, name: string, problem: string]>([
     [
