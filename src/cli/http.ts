@@ -1,8 +1,9 @@
+import { createClient, TokenRequestError } from '@tillgate/client';
 import type { ClientResource, ClientWithSecret } from './auth-server/index';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { attempt, discoverEndpoint, isSecureUrl, readBody } from 'tillgate/internal';
-import { CliError } from './command';
+import { CliError, EXIT } from './command';
 import type { CliIo } from './command';
 import { embeddedAddress, usesEmbedded } from './settings';
 
@@ -42,7 +43,7 @@ export async function send(
     readonly form?: Record<string, string>;
   },
 ): Promise<HttpResponse> {
-  const { method = 'GET', token, json, form } = request;
+  const { method = 'GET', token, json } = request;
 
   const origin = attempt(() => new URL(url).origin) ?? url;
   let response: Response;
@@ -55,15 +56,13 @@ export async function send(
         ...(json !== undefined && { 'content-type': 'application/json' }),
         ...request.headers,
       },
-      body: form ? new URLSearchParams(form) : (json ?? null),
+      body: json ?? null,
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     bytes = response.body ? await readBody(response.body, MAX_BODY_BYTES) : Buffer.alloc(0);
   } catch (error) {
-    throw new CliError(
-      `no response from ${origin} (${reasonOf(error)}); is it running? ${addressAdvice(io, settings, url)}`,
-    );
+    throw noResponse(io, settings, url, reasonOf(error));
   }
   if (!bytes) throw new CliError(`the response from ${origin} is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
   const { status, statusText, headers } = response;
@@ -76,6 +75,11 @@ export async function send(
     text,
     body: attempt(() => JSON.parse(text) as unknown),
   };
+}
+
+function noResponse(io: CliIo, settings: Settings, url: string, reason: string): CliError {
+  const origin = attempt(() => new URL(url).origin) ?? url;
+  return new CliError(`no response from ${origin} (${reason}); is it running? ${addressAdvice(io, settings, url)}`);
 }
 
 /** What starts the server of a URL, and what sets its address. */
@@ -126,6 +130,12 @@ function explainClientRefusal({ programName }: CliIo, response: HttpResponse, cl
   }
 }
 
+/** What a response without a token is, by the code of its error. */
+const UNUSABLE: Readonly<Record<string, string>> = {
+  ERR_REDIRECT: 'a redirect, which no token request follows',
+  ERR_RESPONSE: 'a response without a bearer token',
+};
+
 /** Response of the token endpoint (RFC 6749 section 5.1). */
 interface TokenResponse {
   readonly access_token: string;
@@ -174,21 +184,22 @@ export async function requestToken(
   settings: Settings,
   request: { readonly clientId: string; readonly secret: string; readonly scope: string | undefined },
 ): Promise<TokenResponse> {
-  const { clientId, secret, scope } = request;
-  const credential = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
-  const form = { ...credential, ...(scope !== undefined && { scope }) };
-  const response = await send(io, settings, await tokenEndpoint(io, settings), { method: 'POST', form });
-  if (response.status !== 200) {
-    const { error } = Object(response.body) as { readonly error?: unknown };
+  const { clientId, secret: clientSecret, scope } = request;
+  const tokenUrl = await tokenEndpoint(io, settings);
+  const { baseUrl } = settings;
+  try {
+    const client = createClient({ tokenUrl, clientId, clientSecret, scope, baseUrl, auth: 'post', fetch: io.fetch });
+    return (await client.token()).response as unknown as TokenResponse;
+  } catch (error) {
+    if (!(error instanceof TokenRequestError)) throw new CliError((error as Error).message, EXIT.usage);
+    if (error.status === undefined) throw noResponse(io, settings, tokenUrl, error.code ?? 'not sent');
     const advice =
-      error === 'invalid_client' && usesEmbedded(settings)
+      error.error === 'invalid_client' && usesEmbedded(settings)
         ? ` (not registered, disabled, or another secret; ${io.programName} clients rotate ${clientId} makes a new one)`
         : '';
-    throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}${advice}`);
+    const said = error.description ?? error.error ?? `POST ${tokenUrl}: ${error.status}, ${UNUSABLE[error.code ?? '']}`;
+    throw new CliError(`no token for ${clientId}: ${said}${advice}`);
   }
-  const body = Object(response.body) as TokenResponse;
-  if (typeof body.access_token === 'string') return body;
-  throw new CliError(`no token for ${clientId}: ${response.request}: its response has no access_token`);
 }
 
 /** A response of the registration API: each request gets some of it. */
