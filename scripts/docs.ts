@@ -7,7 +7,7 @@ import { METRIC_ROWS } from '../src/gate/opentelemetry/metrics';
 import { REASONS } from '../src/gate/core/reasons';
 import { OPAQUE_INVALID_TOKEN } from '../src/gate/core/reasons';
 import type { ReasonRow } from '../src/gate/core/reasons';
-import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/gate/read-options';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/verifier/read-options';
 import { VARIABLES } from '../src/gate/env/variables';
 import { PRESETS } from '../src/gate/token/presets';
 import type { Preset } from '../src/gate/token/presets';
@@ -88,7 +88,7 @@ interface Option {
 
 /** Every member with a comment of the files that declare the options. */
 function declaredOptions(): ReadonlyMap<string, Option> {
-  const source = ['src/gate/core/options.ts', 'src/gate/gate/options.ts']
+  const source = ['src/gate/core/options.ts', 'src/gate/verifier/options.ts']
     .filter((path) => existsSync(join(ROOT, path)))
     .map((path) => readFileSync(join(ROOT, path), 'utf8'))
     .join('\n');

@@ -46,21 +46,21 @@ export { loggableUrl } from './core/urls';
 // Audits read what a guard demands.
 export { requirementOf } from './express/guard';
 // The console shows the checks up to the one that refused.
-export { checksUntil } from './express/explain';
+export { checksUntil } from './express/diagnosis/explain';
 // The command opens the source that TILLGATE_GENERATIONS names.
 export { generationsFromUrl } from './generation/from-url';
 // Token server and test issuer serve their log as an http: source expects it.
 export { logHandler } from './generation/http/handler';
 // Advice about a token depends on the options of its gate.
-export { adviceContext } from './token/advice';
+export { adviceContext } from './express/diagnosis/advice';
 // tillgate explain proposes the settings that would accept a token.
-export { configurationAdvice } from './token/advice';
+export { configurationAdvice } from './express/diagnosis/advice';
 // tillgate check proposes the preset of an issuer.
-export { recognizeIssuer } from './token/advice';
+export { recognizeIssuer } from './express/diagnosis/advice';
 // check and explain say why scopes of a token grant nothing.
-export { scopeAdvice } from './token/advice';
+export { scopeAdvice } from './express/diagnosis/advice';
 // tillgate check lists the claims that may hold scopes.
-export { scopeClaims } from './token/advice';
+export { scopeClaims } from './express/diagnosis/advice';
 // Bodies are read up to a limit.
 export { readBody } from './net/http';
 // explain, token and the console show what is in a token, unverified.

@@ -10,7 +10,7 @@ import { listFiles, nodesOf } from './sources';
  */
 
 const SRC = resolve(__dirname, '../../src/gate');
-const FOLDERS = ['core', 'token', 'generation', 'gate', 'express', 'possession'];
+const FOLDERS = ['core', 'net', 'token', 'generation', 'verifier', 'express', 'possession'];
 /** `limited` is `ask` with a time limit, where a file has one. */
 const WAYS = ['notify', 'ask', 'valueOf', 'limited'];
 
@@ -32,8 +32,8 @@ const RECOGNIZED: Readonly<Record<string, readonly string[]>> = {
   // Its listeners are our own; a callback of `res.write()` is called as Node calls it.
   'express/authenticate.ts': [],
   'express/unguarded.ts': [],
-  'gate/held.ts': ['end'],
-  'gate/read-options.ts': [],
+  'verifier/held.ts': ['end'],
+  'verifier/read-options.ts': [],
   'token/keys/key-store.ts': [],
   'token/scopes.ts': ['map'],
   // Connections of a package: every call is awaited, and its failure is that of the command.
@@ -46,7 +46,7 @@ const RECOGNIZED: Readonly<Record<string, readonly string[]>> = {
 const TIMERS: readonly string[] = [
   'core/clock.ts',
   // Keeps the process alive while `ready()` waits.
-  'gate/verifier.ts',
+  'verifier/verifier.ts',
   'express/unguarded.ts',
   'generation/follow-log.ts',
   'token/introspection.ts',

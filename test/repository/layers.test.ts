@@ -34,12 +34,12 @@ const GATE_LAYERS: Readonly<Record<string, readonly string[]>> = {
   token: ['core', 'net'],
   generation: ['core', 'net'],
   possession: ['core', 'net', 'token', 'generation'],
-  opentelemetry: ['core', 'gate'],
-  gate: ['core', 'net', 'token', 'generation'],
-  env: ['core', 'token', 'gate'],
-  express: ['core', 'token', 'generation', 'gate', 'env'],
-  'index.ts': ['core', 'token', 'gate', 'express'],
-  'internal.ts': ['core', 'net', 'token', 'env', 'generation', 'gate', 'express'],
+  verifier: ['core', 'net', 'token', 'generation', 'possession'],
+  opentelemetry: ['core', 'verifier'],
+  env: ['core', 'token', 'verifier'],
+  express: ['core', 'net', 'token', 'generation', 'possession', 'verifier', 'env'],
+  'index.ts': ['core', 'token', 'verifier', 'express'],
+  'internal.ts': ['core', 'net', 'token', 'env', 'generation', 'verifier', 'express'],
 };
 
 /** Parts of the command that know nothing of the rest of it, and the parts that they know. The console shows clients. */

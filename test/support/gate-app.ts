@@ -5,7 +5,7 @@ import type { Test } from 'supertest';
 import { authenticate, problemHandler, requireScope } from '../../src/gate/index';
 import type { AuthenticateOptions, Decision, Gate } from '../../src/gate/index';
 import { createGate } from '../../src/gate/express/authenticate';
-import type { GateInternals } from '../../src/gate/gate/read-options';
+import type { GateInternals } from '../../src/gate/verifier/read-options';
 import { splitInternals } from './gate-internals';
 import { AUDIENCE, ISSUER, NOW_MS } from './issuer';
 import { jwks, testKey } from './keys';

@@ -1,4 +1,4 @@
-import type { GateInternals } from '../../src/gate/gate/read-options';
+import type { GateInternals } from '../../src/gate/verifier/read-options';
 
 const NAMES: ReadonlySet<string> = new Set<keyof GateInternals>([
   'pollMs',

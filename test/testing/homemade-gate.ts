@@ -3,7 +3,7 @@ import type { JsonWebKey, KeyObject } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { AuthError } from '../../src/gate';
 import type { Auth, Reason } from '../../src/gate';
-import type { ScopeRequirement } from '../../src/gate/gate/scope-requirement';
+import type { ScopeRequirement } from '../../src/gate/verifier/scope-requirement';
 import type { MemoryLog } from '../../src/gate/generation';
 import type { TestIssuer } from '../../src/testing';
 

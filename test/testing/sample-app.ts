@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, Express, RequestHandler, Router } from 'expre
 import { join } from 'node:path';
 import { authenticate, problemHandler, requireScope } from '../../src/gate';
 import type { Logger } from '../../src/gate';
-import type { ScopeRequirement } from '../../src/gate/gate/scope-requirement';
+import type { ScopeRequirement } from '../../src/gate/verifier/scope-requirement';
 import type { TestIssuer } from '../../src/testing';
 
 /** The document of the sample app. */

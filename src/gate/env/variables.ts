@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { option, matching, url } from '../core/options';
 import type { Option, OptionTable, Variable } from '../core/options';
 import { parseUrl } from '../core/urls';
-import { GATE_OPTIONS, ISSUER_OPTIONS } from '../gate/read-options';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../verifier/read-options';
 
 /** A number of requests per window. */
 export interface RateLimit {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { describe, refuseUncalled } from '../core/options';
 import { isHttpUrl } from '../core/urls';
-import type { GateSettings } from '../gate/read-options';
-import { gateOf } from '../gate/verifier';
+import type { GateSettings } from '../verifier/read-options';
+import { gateOf } from '../verifier/verifier';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request-state';
 

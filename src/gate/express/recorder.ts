@@ -3,12 +3,12 @@ import { decisionChannel } from '../core/status';
 import type { Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
 import { consoleLogger, escapeUnsafe, silentLogger } from '../core/logger';
-import { REASONS } from '../core/reasons';
-import type { Auth, Decision } from '../gate/options';
-import type { GateSettings } from '../gate/read-options';
-import type { GateVerifier } from '../gate/verifier';
-import { configurationAdvice } from '../token/advice';
-import { bearerToken, headerOf } from '../token/bearer';
+import type { Auth, Decision } from '../verifier/options';
+import type { GateSettings } from '../verifier/read-options';
+import type { GateVerifier } from '../verifier/verifier';
+import { configurationAdvisor } from './diagnosis/advisor';
+import type { ConfigurationAdvisor } from './diagnosis/advisor';
+import { headerOf } from '../token/bearer';
 import type { Timing } from './decision';
 import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
 import type { GateRequest } from './request-state';
@@ -101,37 +101,6 @@ function factsOf(req: GateRequest, { issuer, clientId }: Partial<NonNullable<Aut
     path: pathOf(req),
     ...(requestId !== undefined && { requestId }),
   };
-}
-
-/** Logs once what to change if the first tokens are refused for reasons that a wrong configuration causes. */
-interface ConfigurationAdvisor {
-  /** Whether a token was accepted, or the advice was given. With several issuers a token does not show which one is meant. */
-  isDone: boolean;
-  /** Takes a refusal into account. Never throws. */
-  readonly note: (req: GateRequest, error: AuthError) => void;
-}
-
-function configurationAdvisor(verifier: GateVerifier): ConfigurationAdvisor {
-  const { issuers, challenges, logger } = verifier.settings;
-  const [issuer] = issuers;
-  const advisor = {
-    isDone: issuers.length > 1 || logger === silentLogger,
-    note(req: GateRequest, { reason }: AuthError): void {
-      if (!advisor.isDone && REASONS[reason].configuration) advise(req, reason).catch(() => undefined);
-    },
-  };
-
-  async function advise(req: GateRequest, reason: AuthError['reason']): Promise<void> {
-    const raw = bearerToken(req, challenges.length > 0);
-    const advice = issuer && configurationAdvice(reason, raw, issuer);
-    // It quotes the token, so its signature has to be good: a made-up one must not suggest anything.
-    if (!advice || !(await verifier.isSigned(raw)) || advisor.isDone) return;
-    advisor.isDone = true;
-    const message = 'no token has been accepted so far: check the configuration';
-    logger.warn({ issuer: issuer.issuer, reason, ...advice }, message);
-  }
-
-  return advisor;
 }
 
 /** What is logged of one refusal. */

@@ -4,9 +4,9 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AuthError } from '../core/errors';
 import { loggablePath } from '../core/logger';
 import { describe } from '../core/options';
-import type { Auth } from '../gate/options';
-import type { HeldCallers } from '../gate/held';
-import type { GateSettings } from '../gate/read-options';
+import type { Auth } from '../verifier/options';
+import type { HeldCallers } from '../verifier/held';
+import type { GateSettings } from '../verifier/read-options';
 import type { Caller } from '../token/fair-queue';
 
 interface WithAuth {

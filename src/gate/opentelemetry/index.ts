@@ -4,7 +4,7 @@ import { decisionChannel, generationsChannel, introspectionChannel, keysChannel 
 import type { Activity, IntrospectionStatus, GenerationStatus, KeyStatus } from '../core/status';
 import { REASONS } from '../core/reasons';
 import { loadPeer } from '../core/required-packages';
-import type { Decision } from '../gate/options';
+import type { Decision } from '../verifier/options';
 import { BUCKETS, METRICS, REFUSALS, refusalAttributes, UNMATCHED } from './metrics';
 import type { MetricName } from './metrics';
 

@@ -13,7 +13,7 @@ import type { TokenRequest } from '../token/bearer';
 import { checkHeader, parseToken } from '../token/jws';
 import { importKey, unsuitable } from '../token/keys/key-set';
 import type { VerificationKey } from '../token/keys/key-set';
-import type { BoundRequest, Possession } from '../token/possession';
+import type { BoundRequest, Possession } from './possession';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { Algorithm } from '../token/signature';
 import type { JsonObject } from '../net/strict-json';

@@ -1,4 +1,4 @@
-export type { Possession } from '../token/possession';
+export type { Possession } from './possession';
 export { dpop } from './dpop';
 export type { DpopOptions } from './dpop';
 export { mtls } from './mtls';

@@ -7,7 +7,7 @@ import { NO_OPTIONS } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import type { TokenRequest } from '../token/bearer';
-import type { Possession } from '../token/possession';
+import type { Possession } from './possession';
 
 /** How the certificate of a client is found. */
 export interface MtlsOptions {

@@ -6,7 +6,6 @@ import type { Caller } from './fair-queue';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { KeySource, VerificationKey } from './keys/key-set';
-import { REGISTERED_CONFIRMATIONS } from './possession';
 import { signOfIdToken } from './presets';
 import type { Preset } from './presets';
 import type { Algorithm, SignatureVerifier } from './signature';
@@ -204,6 +203,17 @@ function checkAudience(got: readonly string[] | undefined, expected: readonly st
     throw new AuthError('wrong_audience', unlike('aud', got?.join(' '), expected.join(' or ')));
   }
 }
+
+/** The confirmation methods that IANA has registered (RFC 7800 section 6.2), understood here whether a gate can check their proof or not. */
+export const REGISTERED_CONFIRMATIONS: ReadonlySet<string> = new Set([
+  'jwk',
+  'jwe',
+  'jku',
+  'kid',
+  'jkt',
+  'x5t#S256',
+  'osc',
+]);
 
 /**
  * Every registered method has to be proven. Any other member is not understood and is ignored (RFC 7800 section 3.1), but does not

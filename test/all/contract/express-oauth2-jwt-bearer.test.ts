@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler } from 'express';
 import { auth, requiredScopes, scopeIncludesAny } from 'express-oauth2-jwt-bearer';
-import type { ScopeRequirement } from '../../../src/gate/gate/scope-requirement';
+import type { ScopeRequirement } from '../../../src/gate/verifier/scope-requirement';
 import { contractCases, startTestIssuer } from '../../../src/testing';
 import type { ContractCasesOptions, HttpTestIssuer } from '../../../src/testing';
 import { assemble, SAMPLE_DOCUMENT, sampleParts } from '../../testing/sample-app';

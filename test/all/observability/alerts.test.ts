@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
-import { ISSUER_OPTIONS } from '../../../src/gate/gate/read-options';
+import { ISSUER_OPTIONS } from '../../../src/gate/verifier/read-options';
 import { requireCommand } from '../setup/packages';
 import { DASHBOARD, queries } from './dashboard';
 import { unknownNames } from './queries';

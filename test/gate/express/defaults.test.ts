@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import express from 'express';
 import { authenticate, requireScope } from '../../../src/gate';
-import { readGateOptions } from '../../../src/gate/gate/read-options';
+import { readGateOptions } from '../../../src/gate/verifier/read-options';
 import { getFrom } from '../../support/gate-app';
 import { AUDIENCE, ISSUER, token } from '../../support/issuer';
 import { keyServer } from '../../support/key-server';

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import express from 'express';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { requirementOf } from '../../../src/gate/express/guard';
-import { isGranted } from '../../../src/gate/gate/scope-requirement';
+import { isGranted } from '../../../src/gate/verifier/scope-requirement';
 import {
   requireAuthenticated,
   requireClaim,

@@ -18,7 +18,7 @@ import { closePages, runPage } from './run-page';
 import { files } from '../../../src/gate/package.json';
 import { PAGES, withSections } from '../../../scripts/docs';
 import { REASONS } from '../../../src/gate/core/reasons';
-import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../../src/gate/gate/read-options';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../../src/gate/verifier/read-options';
 import { VARIABLES } from '../../../src/gate/env/variables';
 import { PRESET_NAMES } from '../../../src/gate/token/presets';
 

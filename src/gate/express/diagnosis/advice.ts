@@ -1,13 +1,13 @@
-import { attempt, isObject } from '../core/objects';
-import { describe } from '../core/options';
-import type { Reason } from '../core/reasons';
-import { isJwsShaped, parseToken } from './jws';
-import type { UnverifiedToken } from './jws';
-import { isForItsClient, PRESETS, signOfIdToken } from './presets';
-import type { Preset, PresetName } from './presets';
-import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from './scopes';
-import type { ScopeClaim, ScopeOptions, ScopeRule } from './scopes';
-import type { JsonObject } from '../net/strict-json';
+import { attempt, isObject } from '../../core/objects';
+import { describe } from '../../core/options';
+import type { Reason } from '../../core/reasons';
+import { isJwsShaped, parseToken } from '../../token/jws';
+import type { UnverifiedToken } from '../../token/jws';
+import { isForItsClient, PRESETS, signOfIdToken } from '../../token/presets';
+import type { Preset, PresetName } from '../../token/presets';
+import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from '../../token/scopes';
+import type { ScopeClaim, ScopeOptions, ScopeRule } from '../../token/scopes';
+import type { JsonObject } from '../../net/strict-json';
 
 /** What an operator can change so that a token is accepted. It quotes claims: it must not become part of a response. */
 export interface Advice {

@@ -1,8 +1,8 @@
 import { AuthError } from '../../../src/gate/index';
 import type { AuthenticateOptions } from '../../../src/gate/index';
-import { GateVerifier } from '../../../src/gate/gate/verifier';
-import type { Verifier } from '../../../src/gate/gate/verifier';
-import { readGateOptions } from '../../../src/gate/gate/read-options';
+import { GateVerifier } from '../../../src/gate/verifier/verifier';
+import type { Verifier } from '../../../src/gate/verifier/verifier';
+import { readGateOptions } from '../../../src/gate/verifier/read-options';
 import { fakeTime } from '../../support/fake-time';
 import { sourceOf } from '../../support/generation-source';
 import { splitInternals } from '../../support/gate-internals';

@@ -6,7 +6,7 @@ import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';
 import type { OpaqueOptions } from '../token/introspection';
 import type { KeyStore } from '../token/keys/key-store';
-import type { Possession } from '../token/possession';
+import type { Possession } from '../possession/possession';
 import type { ScopeOptions } from '../token/scopes';
 
 /** How tokens of one issuer are verified. */

@@ -8,7 +8,7 @@ import type { Caller } from '../token/fair-queue';
 import { introspectedClaimsCheck, introspectionEndpoint, introspector } from '../token/introspection';
 import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
-import { PossessionVerifier } from '../token/possession';
+import { PossessionVerifier } from '../possession/possession';
 import { scopeReader } from '../token/scopes';
 import { SignatureVerifier } from '../token/signature';
 import { openIssuer, originOf, TrustedToken } from './issuer';

@@ -1,14 +1,14 @@
-import { AuthError } from '../core/errors';
-import type { GateStatus } from '../core/status';
-import { REASONS } from '../core/reasons';
-import type { Reason, ReasonRow } from '../core/reasons';
-import { describe, option, readOptions } from '../core/options';
-import type { Auth } from '../gate/options';
-import { describeLack, readRequirement, satisfies } from '../gate/scope-requirement';
-import { confirmationsOf } from '../token/possession';
-import { isUnverified } from '../token/verify';
-import { gateOf } from '../gate/verifier';
-import { authenticate } from './authenticate';
+import { AuthError } from '../../core/errors';
+import type { GateStatus } from '../../core/status';
+import { REASONS } from '../../core/reasons';
+import type { Reason, ReasonRow } from '../../core/reasons';
+import { describe, option, readOptions } from '../../core/options';
+import type { Auth } from '../../verifier/options';
+import { describeLack, readRequirement, satisfies } from '../../verifier/scope-requirement';
+import { confirmationsOf } from '../../possession/possession';
+import { isUnverified } from '../../token/verify';
+import { gateOf } from '../../verifier/verifier';
+import { authenticate } from '../authenticate';
 
 /** Why a token is accepted or refused. */
 export interface Explanation {

@@ -1,13 +1,13 @@
 import express from 'express';
-import { AuthError, explain, reportOnly } from '../../../src/gate/index';
-import { checksUntil } from '../../../src/gate/express/explain';
-import { dpop, mtls } from '../../../src/gate/possession/index';
-import { boundToken } from '../../support/dpop';
-import { gateApp, getFrom } from '../../support/gate-app';
-import type { GateApp, GateAppOptions } from '../../support/gate-app';
-import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token, NOW } from '../../support/issuer';
-import type { TokenParts } from '../../support/issuer';
-import { jwks, newKey, testKey } from '../../support/keys';
+import { AuthError, explain, reportOnly } from '../../../../src/gate/index';
+import { checksUntil } from '../../../../src/gate/express/diagnosis/explain';
+import { dpop, mtls } from '../../../../src/gate/possession/index';
+import { boundToken } from '../../../support/dpop';
+import { gateApp, getFrom } from '../../../support/gate-app';
+import type { GateApp, GateAppOptions } from '../../../support/gate-app';
+import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token, NOW } from '../../../support/issuer';
+import type { TokenParts } from '../../../support/issuer';
+import { jwks, newKey, testKey } from '../../../support/keys';
 
 const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { endWithToken, requireAuthenticated } from '../../../src/gate';
 import type { Auth, Gate } from '../../../src/gate';
-import { HeldCallers } from '../../../src/gate/gate/held';
+import { HeldCallers } from '../../../src/gate/verifier/held';
 import { memoryGenerations } from '../../../src/gate/generation';
 import { fakeTime } from '../../support/fake-time';
 import { gateApp, getFrom, testGate } from '../../support/gate-app';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { TokenCache } from '../../../src/gate/gate/token-cache';
+import { TokenCache } from '../../../src/gate/verifier/token-cache';
 import type { UnverifiedToken } from '../../../src/gate/token/jws';
 
 function tokenOf(raw: string, signature = randomBytes(64)): UnverifiedToken {

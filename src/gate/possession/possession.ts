@@ -1,11 +1,12 @@
 import { AuthError } from '../core/errors';
 import type { Clock } from '../core/clock';
 import { isObject } from '../core/objects';
-import { usesDpop } from './bearer';
-import type { TokenRequest } from './bearer';
-import { clientUnit } from './fair-queue';
-import type { Caller } from './fair-queue';
-import type { SignatureVerifier } from './signature';
+import { usesDpop } from '../token/bearer';
+import type { TokenRequest } from '../token/bearer';
+import { clientUnit } from '../token/fair-queue';
+import type { Caller } from '../token/fair-queue';
+import type { SignatureVerifier } from '../token/signature';
+import { REGISTERED_CONFIRMATIONS } from '../token/verify';
 import type { JsonObject } from '../net/strict-json';
 
 /** One way in which a caller proves that it holds the key that its token is bound to. */
@@ -132,14 +133,3 @@ interface Holder {
 export function confirmationsOf(cnf: unknown): readonly string[] {
   return isObject(cnf) ? Object.keys(cnf).filter((name) => REGISTERED_CONFIRMATIONS.has(name)) : [];
 }
-
-/** The confirmation methods that IANA has registered (RFC 7800 section 6.2), understood here whether a gate can check their proof or not. */
-export const REGISTERED_CONFIRMATIONS: ReadonlySet<string> = new Set([
-  'jwk',
-  'jwe',
-  'jku',
-  'kid',
-  'jkt',
-  'x5t#S256',
-  'osc',
-]);

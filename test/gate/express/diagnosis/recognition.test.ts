@@ -1,12 +1,12 @@
-import { PRESETS } from '../../../src/gate/token/presets';
-import type { PresetName } from '../../../src/gate/token/presets';
-import { configurationAdvice, recognizeIssuer, recognizeToken } from '../../../src/gate/token/advice';
-import { wordAdvice } from '../../../src/cli/commands/explain';
-import type { AdviceContext } from '../../../src/gate/token/advice';
-import type { Reason } from '../../../src/gate/index';
-import type { ScopeRule } from '../../../src/gate/token/scopes';
-import { ISSUER, NOW, token } from '../../support/issuer';
-import type { TokenParts } from '../../support/issuer';
+import { PRESETS } from '../../../../src/gate/token/presets';
+import type { PresetName } from '../../../../src/gate/token/presets';
+import { configurationAdvice, recognizeIssuer, recognizeToken } from '../../../../src/gate/express/diagnosis/advice';
+import { wordAdvice } from '../../../../src/cli/commands/explain';
+import type { AdviceContext } from '../../../../src/gate/express/diagnosis/advice';
+import type { Reason } from '../../../../src/gate/index';
+import type { ScopeRule } from '../../../../src/gate/token/scopes';
+import { ISSUER, NOW, token } from '../../../support/issuer';
+import type { TokenParts } from '../../../support/issuer';
 
 describe('the preset that a token looks like', () => {
   type Members = Readonly<Record<string, unknown>>;

@@ -1,11 +1,11 @@
-import { authenticate, explain } from '../../../src/gate/index';
-import type { AuthenticateOptions, PresetName, Reason } from '../../../src/gate/index';
-import { configurationAdvice, recognizeToken } from '../../../src/gate/token/advice';
-import { PRESET_NAMES, PRESETS } from '../../../src/gate/token/presets';
-import { AUDIENCE, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
-import type { Members } from '../../support/issuer';
-import { jwks, testKey } from '../../support/keys';
-import { VENDOR_TOKENS } from '../../support/vendor-tokens';
+import { authenticate, explain } from '../../../../src/gate/index';
+import type { AuthenticateOptions, PresetName, Reason } from '../../../../src/gate/index';
+import { configurationAdvice, recognizeToken } from '../../../../src/gate/express/diagnosis/advice';
+import { PRESET_NAMES, PRESETS } from '../../../../src/gate/token/presets';
+import { AUDIENCE, ISSUER, NOW, NOW_MS, token } from '../../../support/issuer';
+import type { Members } from '../../../support/issuer';
+import { jwks, testKey } from '../../../support/keys';
+import { VENDOR_TOKENS } from '../../../support/vendor-tokens';
 
 type Options = Extract<AuthenticateOptions, { readonly issuer: string }>;
 

@@ -10,7 +10,7 @@ import type { ClaimRules } from '../token/verify';
 import { OPAQUE_OPTION } from '../token/introspection';
 import type { Jwks } from '../token/keys/key-set';
 import type { KeyStore } from '../token/keys/key-store';
-import type { Possession } from '../token/possession';
+import type { Possession } from '../possession/possession';
 import { PRESET_NAMES, PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scopes';
