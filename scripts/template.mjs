@@ -14,6 +14,7 @@ const PACKAGES = { gate: 'tillgate', testing: '@tillgate/testing' };
 
 export function copyTemplate(to) {
   cpSync(join(ROOT, 'examples/shop'), to, { recursive: true });
+  cpSync(join(ROOT, 'scripts/no-telemetry'), join(to, 'scripts/no-telemetry'), { recursive: true });
   cpSync(join(ROOT, 'openapi.yaml'), join(to, 'openapi.yaml'));
   const ofTheRoom = /[\\/]src[\\/]app[\\/](dist|node_modules|package\.json|tsconfig\.build\.json)$/;
   cpSync(join(ROOT, 'src/app'), join(to, 'src/app'), { recursive: true, filter: (path) => !ofTheRoom.test(path) });

@@ -164,7 +164,16 @@ describe('init', () => {
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain('npm install\n  npm test\n');
-    const entries = ['.env.example', '.gitignore', 'README.md', 'openapi.yaml', 'package.json', 'src', 'test'];
+    const entries = [
+      '.env.example',
+      '.gitignore',
+      'README.md',
+      'openapi.yaml',
+      'package.json',
+      'scripts',
+      'src',
+      'test',
+    ];
     expect(readdirSync(directory).sort()).toEqual([...entries, 'tsconfig.json']);
     const sources = readdirSync(join(__dirname, '../../src/app'), { recursive: true, encoding: 'utf8' });
     const written = readdirSync(join(directory, 'src/app'), { recursive: true, encoding: 'utf8' });
@@ -195,6 +204,7 @@ describe('init', () => {
     const tests = ['app-scene.ts', 'app.test.ts', 'contract/contract.test.ts', 'contract/first-ids.ts'];
     expect(added.filter((file) => !file.startsWith('src/'))).toEqual([
       ...['.env.example', '.gitignore', 'README.md', 'openapi.yaml', 'package.json'],
+      'scripts/no-telemetry/package.json',
       ...[...tests, 'contract/scaffold-cases.ts', 'server.test.ts'].map((name) => `test/${name}`),
       'tsconfig.json',
     ]);
