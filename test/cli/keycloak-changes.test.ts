@@ -226,6 +226,14 @@ it.each([
   expect(() => keycloakChanges(options)).toThrow(message);
 });
 
+it.each([
+  ...['127.0.0.1.evil.test', '127.evil.test', 'localhost.evil.test', '127.0.0.1@evil.test', '[::1]@evil.test'],
+  ...['[::1].evil.test', '0.0.0.0', '[::]'],
+])('refuses http: at %s, which merely begins like a loopback host or is none', (host) => {
+  const options = { url: `http://${host}/realms/shop`, clientId: 'bridge', clientSecret: 'secret' };
+  expect(() => keycloakChanges(options)).toThrow('keycloakChanges(): option "url" must be');
+});
+
 it('takes http: with allowHttp, and on loopback', () => {
   const client = { clientId: 'bridge', clientSecret: 'secret' };
   expect(() => keycloakChanges({ ...client, url: 'http://login.test/realms/shop', allowHttp: true })).not.toThrow();

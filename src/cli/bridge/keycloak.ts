@@ -1,5 +1,6 @@
 import type { PublisherOptions } from 'tillgate/generations';
 import type { AuthenticateOptions } from 'tillgate';
+import { isSecureUrl } from 'tillgate/internal';
 import { checkOptions, COUNT, FUNCTION, ReportError } from './bridge';
 import type { ChangeReports, CredentialChange } from './bridge';
 
@@ -62,7 +63,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
   const { clientId, clientSecret, maxTokenAgeSeconds = 86_400, clock = Date.now } = options;
   const { fetch: send = (target, init) => fetch(target, init) } = options;
   const { url, admin } = readRealm(options.url) as Realm;
-  if (options.allowHttp !== true && /^http:\/\/(?!(127\.|localhost[:/]|\[::1\]))/i.test(url)) {
+  if (options.allowHttp !== true && !isSecureUrl(url)) {
     throw new TypeError(`keycloakChanges(): option "url" must be an https: URL, got ${url}`);
   }
   let token = { value: '', expiresAtMs: 0 };
@@ -184,8 +185,8 @@ interface Realm {
 }
 
 function readRealm(given: unknown): Realm | undefined {
-  const [, server, name] = /^(https?:.+)\/realms\/([^/]+)\/?$/.exec(String(given)) ?? [];
-  return server === undefined
+  const [, server, name] = /^(https?:\/\/.+)\/realms\/([^/]+)\/?$/.exec(String(given)) ?? [];
+  return server === undefined || !URL.canParse(server)
     ? undefined
     : { url: `${server}/realms/${name}`, admin: `${server}/admin/realms/${name}` };
 }
