@@ -1,5 +1,5 @@
 import type { Settings } from 'tillgate/env';
-import { isLoopbackHost } from 'tillgate/internal';
+import { hostInUrl, isLoopbackHost } from 'tillgate/internal';
 
 /** Settings as the API runs with them: without an authorization server of one's own it is the embedded one. */
 export function apiSettings(settings: Settings): Settings {
@@ -37,12 +37,5 @@ export function embeddedAddress({ host, authPort, adminToken }: Settings): {
   readonly url: string;
 } {
   const listens = adminToken !== undefined || isLoopbackHost(host) ? host : '127.0.0.1';
-  return { host: listens, port: authPort, url: `http://${callable(listens)}:${authPort}` };
-}
-
-/** A host that this machine can call: all interfaces are reached through loopback; IPv6 needs brackets. */
-function callable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
+  return { host: listens, port: authPort, url: `http://${hostInUrl(listens)}:${authPort}` };
 }

@@ -3,8 +3,6 @@
  * anybody else. test/repository/layers.test.ts counts it: the list gets shorter, never longer.
  */
 
-// The clock of a test issuer is the one that a gate takes.
-export type { Clock } from './core/clock';
 // A test issuer hands its timers to the gates that it makes.
 export type { Schedule } from './core/clock';
 // Servers of the kit and commands wait with the timers that the gate uses.
@@ -37,6 +35,8 @@ export type { TableOf } from './core/options';
 export type { ValuesOf } from './core/options';
 // Token server and console refuse pages of other origins and hosts.
 export { foreignCaller } from './core/urls';
+// The URL of the token server never names an address that can only be listened on.
+export { hostInUrl } from './core/urls';
 // The token server listens on loopback unless it has an admin token.
 export { isLoopbackHost } from './core/urls';
 // The command sends no secret in the clear to another host.

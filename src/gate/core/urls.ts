@@ -11,6 +11,17 @@ export function isLoopbackHost(host: string): boolean {
   return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
+/**
+ * The host of a URL with which this machine calls what listens on a host: brackets around IPv6, and loopback for an
+ * address of all interfaces (0.0.0.0, ::), which is one to listen on and none to call (RFC 6890).
+ */
+export function hostInUrl(host: string): string {
+  const given = host.includes(':') ? `[${host}]` : host;
+  const name = parseUrl(`http://${given}`)?.hostname;
+  if (name === '0.0.0.0' || name === '[::ffff:0:0]') return '127.0.0.1';
+  return name === '[::]' ? '[::1]' : given;
+}
+
 /** Parses an absolute URL. `URL.canParse()` of Node 20 refuses hosts with Latin-1 letters once it is optimized. */
 export function parseUrl(text: string): URL | undefined {
   return attempt(() => new URL(text));

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/errors';
 import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest } from '../core/options';
 import type { OptionTable, ValuesOf, Variable } from '../core/options';
-import { isSecureUrl } from '../core/urls';
+import { hostInUrl, isSecureUrl } from '../core/urls';
 import type { OpaqueOptions } from '../token/introspection';
 import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
@@ -74,7 +74,11 @@ export function readSettings(
 
 /** Fills in the defaults that depend on other settings. */
 function withDefaults(values: Values, production: boolean): Settings {
-  const { host, port, baseUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}` } = values;
+  const { host, port } = values;
+  const { baseUrl = `http://${hostInUrl(host)}:${port}` } = values;
+  if (isForAllInterfaces(values)) {
+    process.emitWarning(`${NOT_CALLABLE}, got ${describe(host)}; ${baseUrl} takes its place`, 'TillgateWarning');
+  }
   return Object.freeze({
     ...values,
     baseUrl,
@@ -86,6 +90,13 @@ function withDefaults(values: Values, production: boolean): Settings {
     production,
   });
 }
+
+/** Callers cannot use such an address, and each of them would get it as audience, resource and URL of the metadata. */
+function isForAllInterfaces({ host, baseUrl }: Values): boolean {
+  return baseUrl === undefined && hostInUrl(host).replace(/^\[(.*)\]$/, '$1') !== host;
+}
+
+const NOT_CALLABLE = 'TILLGATE_BASE_URL: not set, and TILLGATE_HOST is an address to listen on, which nobody can call';
 
 /** One problem per unknown `TILLGATE_*` name, in any case: a misspelt setting must not be ignored. */
 function unknownNames(env: Environment): string[] {
@@ -174,6 +185,11 @@ function problemOf(variable: Variable, given: string): string {
 /** Problems of values that contradict each other. */
 function contradictions(values: Values, env: Environment, hasIssuer: boolean): string[] {
   const problems: string[] = [];
+  if (env['NODE_ENV'] === 'production' && values.host && isForAllInterfaces(values)) {
+    problems.push(
+      `${NOT_CALLABLE}, got ${describe(values.host)}; set it to the public URL of the API, for example TILLGATE_BASE_URL=https://api.example.com`,
+    );
+  }
   const { authUrl, issuer, jwksUri, opaque, generationSource } = TABLE;
   for (const [{ variable }, value] of [
     [authUrl, values.authUrl],

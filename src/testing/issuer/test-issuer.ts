@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { memoryGenerations } from 'tillgate/generations';
 import type { MemoryLog } from 'tillgate/generations';
 import { ALGORITHMS, dependencies, describe, didYouMean, option, readOptions, systemSchedule } from 'tillgate/internal';
-import type { Clock, Schedule, TableOf, ValuesOf } from 'tillgate/internal';
+import type { Schedule, TableOf, ValuesOf } from 'tillgate/internal';
 import type { GateOptions, IssuerOptions } from 'tillgate';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
 import type { Algorithm, TestKey, TestToken } from './test-token';
@@ -150,7 +150,7 @@ export function publishingIssuer(
 }
 
 /** Keeps the generations of clients in memory, in a log that gates have read when the next request comes. */
-function testGenerations(clock: Clock, schedule: Schedule) {
+function testGenerations(clock: () => number, schedule: Schedule) {
   const log = memoryGenerations({ clock, schedule });
   const floors = new Map<string, number>();
   // The first one is so early that setting the clock back never puts a generation in the future.
@@ -193,7 +193,7 @@ function testKeySet(algorithm: Algorithm) {
 }
 
 /** Makes a clock that runs like `base` until it is moved, and a schedule whose timers follow it. */
-function testClock(base: Clock): { readonly clock: TestClock; readonly schedule: Schedule } {
+function testClock(base: () => number): { readonly clock: TestClock; readonly schedule: Schedule } {
   /** Timers with the time at which each is due, in ms. */
   const pending = new Map<() => void, number>();
   let offsetMs = 0;

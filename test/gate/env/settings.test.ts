@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { authenticateOptions, readSettings } from '../../../src/gate/env';
 import type { Environment } from '../../../src/gate/env';
 import { MISSING_ISSUER } from '../../../src/gate/env/settings';
@@ -56,6 +57,37 @@ describe('readSettings', () => {
     [{ TILLGATE_HOST: '0.0.0.0', TILLGATE_BASE_URL: 'https://api.example.com/shop' }, 'https://api.example.com/shop'],
   ])('%j gives the base URL %s', (env, baseUrl) => {
     expect(readSettings(env).baseUrl).toBe(baseUrl);
+  });
+
+  describe.each([
+    ['0.0.0.0', '127.0.0.1'],
+    ['0', '127.0.0.1'],
+    ['::', '[::1]'],
+    ['::0', '[::1]'],
+    ['0:0:0:0:0:0:0:0', '[::1]'],
+    ['::ffff:0.0.0.0', '127.0.0.1'],
+  ])('TILLGATE_HOST=%s, an address to listen on,', (host, called) => {
+    it('is never the audience or the resource: loopback takes its place, with a warning', async () => {
+      const warned = once(process, 'warning') as Promise<[Error]>;
+      const settings = readSettings({ TILLGATE_HOST: host, TILLGATE_ISSUER: 'https://login.test' });
+      const url = `http://${called}:3000`;
+      expect(settings).toMatchObject({ host, baseUrl: url, audience: url });
+      expect(authenticateOptions(settings)).toMatchObject({ resource: url, audience: url });
+      const [{ name, message }] = await warned;
+      expect([name, message]).toEqual([
+        'TillgateWarning',
+        `TILLGATE_BASE_URL: not set, and TILLGATE_HOST is an address to listen on, which nobody can call, got "${host}"; ${url} takes its place`,
+      ]);
+    });
+
+    it('needs TILLGATE_BASE_URL in production', () => {
+      const env = { TILLGATE_HOST: host, TILLGATE_AUDIENCE: 'shop', NODE_ENV: 'production' };
+      expect(problemsOf(env)).toEqual([
+        `TILLGATE_BASE_URL: not set, and TILLGATE_HOST is an address to listen on, which nobody can call, got "${host}"; set it to the public URL of the API, for example TILLGATE_BASE_URL=https://api.example.com`,
+      ]);
+      const baseUrl = 'https://api.example.com';
+      expect(readSettings({ ...env, TILLGATE_BASE_URL: baseUrl })).toMatchObject({ baseUrl, audience: 'shop' });
+    });
   });
 
   it.each<[Environment, object]>([
