@@ -101,9 +101,18 @@ export function loggablePath(target: string): string {
   return short.replace(/eyJ[\w-]{8,}(\.[\w-]*)*/g, '[token]').slice(0, MAX_PATH);
 }
 
-/** The stack of an error, or the text of anything else that was thrown. Never throws itself. */
-export function errorText(error: unknown): string {
-  return attempt(() => (error instanceof Error ? (error.stack ?? error.message) : String(error))) ?? NO_TEXT;
+/** The stack of an error with those of its causes, or the text of anything else that was thrown. Never throws itself. */
+export function errorText(error: unknown, causes = MAX_CAUSES): string {
+  const [text, cause] = attempt(() => textAndCause(error)) ?? [NO_TEXT];
+  return cause && causes > 0 ? `${text}\ncaused by ${errorText(cause.value, causes - 1)}` : text;
+}
+
+/** An error can be its own cause. */
+const MAX_CAUSES = 4;
+
+function textAndCause(error: unknown): readonly [text: string, cause?: { readonly value: unknown } | false] {
+  if (!(error instanceof Error)) return [String(error)];
+  return [error.stack ?? error.message, Object.hasOwn(error, 'cause') && { value: error.cause }];
 }
 
 const NO_TEXT = 'something without a text';

@@ -19,8 +19,8 @@ import { decisionRecorder } from './recorder';
 import { letTryGate } from './report-only';
 import { addressOf, asNodeRequest, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
-import { handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
-import { enforceGuards, warnUnguarded } from './unguarded';
+import { asObject, handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
+import { watchGuards } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */
 export interface Gate extends Middleware {
@@ -110,7 +110,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   const decide = decisionOf(verifier);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
-  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse: respond, hold };
+  const requestGate: RequestState['gate'] = { logger, unguarded, refusals, problemTypes, refuse: respond, hold };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     const timing = startTiming();
@@ -136,10 +136,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
     timing: Timing | undefined,
   ): void {
     setNonce(res, nonce);
-    const state = remember(req, auth, timing);
-    enforceGuards(res, state);
-    next();
-    warnUnguarded(res, state);
+    watchGuards(res, remember(req, auth, timing), next);
   }
 
   function remember(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): RequestState {
@@ -182,14 +179,18 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   }
 
   function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next, timing: Timing | undefined): void {
-    const refusal = error instanceof AuthError ? error : undefined;
-    // The app may go on: then what an earlier gate has accepted is not enough for a guard.
-    if (refusals === 'next') openState(req, requestGate, undefined, refusal);
-    if (!(error instanceof AuthError)) {
-      logUndecided(error);
-      return refusals === 'next' ? next(error) : sendInternalError(req, res);
+    const isRefusal = error instanceof AuthError;
+    if (!isRefusal) logUndecided(error);
+    if (refusals === 'respond') {
+      return isRefusal ? respond(req, res, error, next, undefined, timing) : sendInternalError(req, res);
     }
-    respond(req, res, error, next, undefined, timing);
+    // The app may go on: then what an earlier gate has accepted is not enough for a guard, and a 2xx needs one.
+    const state = openState(req, requestGate, undefined, isRefusal ? error : undefined);
+    state.allowed = false;
+    watchGuards(res, state, () => {
+      if (isRefusal) respond(req, res, error, next, undefined, timing);
+      else next(asObject(error));
+    });
   }
 
   /**

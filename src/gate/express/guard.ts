@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isThenable, valueOf } from '../core/callbacks';
 import { AuthError } from '../core/errors';
-import { consoleLogger } from '../core/logger';
+import { consoleLogger, errorText } from '../core/logger';
+import { attempt } from '../core/objects';
 import { describe, didYouMean, isList, refuseUncalled } from '../core/options';
 import type { Auth } from '../verifier/options';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../verifier/scope-requirement';
 import type { ScopeRequirement } from '../verifier/scope-requirement';
 import { isTrial, letTryGuard } from './report-only';
 import type { GuardCheck } from './report-only';
-import { otherCopyOf, routeOf, stateOf } from './request-state';
+import { otherCopyOf, requestIdOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
 
@@ -118,8 +119,9 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
 
 /**
  * Makes a guard that allows a request when a claim of its token passes a test; else 403 `access_denied`. A test may
- * return a promise. One that throws, rejects, or returns anything but `true` refuses; an `AuthError` that it throws decides
- * the response, such as 401 for `new AuthError('inactive')` where a user no longer exists.
+ * return a promise. One that returns anything but `true` refuses; an `AuthError` that it throws decides the response, such as
+ * 401 for `new AuthError('inactive')` where a user no longer exists. Where it throws anything else, the test has failed: Express's
+ * error handling gets an Error without `status`, and elsewhere the response is 500. If the token has no such claim, it is 403.
  *
  * @param test - gets the value of the claim, `undefined` when the token has none, and the request: that of the framework
  *   where its parameter is declared as such, `(value, req: Request) => ...`
@@ -146,21 +148,43 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
     throw new TypeError(`requireClaim(): expected a test function, got ${describe(test)}`);
   }
 
-  function failed(cause: unknown): AuthError {
-    if (cause instanceof AuthError) return cause;
-    return new AuthError('claim_refused', { privateDetail: `the test of claim ${name} threw`, cause });
-  }
-  function refusalOf(result: unknown): AuthError | undefined {
-    return result === true ? undefined : new AuthError('claim_refused', { privateDetail: `claim ${name}` });
-  }
-  return makeGuard('requireClaim', { claim: name }, ({ claims }, req) => {
+  return makeGuard('requireClaim', { claim: name }, ({ claims }, req, { logger }) => {
+    const value = claims[name];
+    const lack = value === undefined || value === null ? `the token has no ${name}` : undefined;
+    function refusalOf(result: unknown): AuthError | undefined {
+      if (result === true) return undefined;
+      const said = result === false ? undefined : `the test of claim ${name} returned ${nameOfResult(result)}`;
+      const privateDetail = [lack, said].filter(Boolean).join('; ') || `the test of claim ${name} returned false`;
+      return new AuthError('claim_refused', { privateDetail });
+    }
+    function failed(cause: unknown): Error {
+      if (cause instanceof AuthError) return cause;
+      const failure = new Error(`the test of claim ${name} failed`, { cause });
+      if (lack === undefined) return failure;
+      // Any token can lack a claim: a test that cannot do without it must not be a 500 that callers cause.
+      logger.error({ route: routeOf(req), error: errorText(failure) }, 'a test of requireClaim() failed');
+      const privateDetail = `${lack}; the test of claim ${name} threw ${labelOfThrown(cause)}`;
+      return new AuthError('claim_refused', { privateDetail, cause });
+    }
     try {
-      const result: unknown = valueOf(() => test(claims[name], req as object as Req));
+      const result: unknown = valueOf(() => test(value, req as object as Req));
       return isThenable(result) ? Promise.resolve(result).then(refusalOf, failed) : refusalOf(result);
     } catch (cause) {
       return failed(cause);
     }
   });
+}
+
+/** What a test returned in the place of `true`. A text is not quoted: it can be that of a token. */
+function nameOfResult(result: unknown): string {
+  if (result === undefined) return 'nothing';
+  return `${typeof result === 'string' ? 'a string' : describe(result)}, not true`;
+}
+
+/** The first line of what was thrown. */
+function labelOfThrown(thrown: unknown): string {
+  const text = attempt(() => String(thrown)) ?? 'something without a text';
+  return text.split('\n', 1)[0] as string;
 }
 
 /**
@@ -238,10 +262,10 @@ function isScopeRequirement(requirement: GuardRequirement | undefined): requirem
   return requirement !== undefined && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
 }
 
-/** What one gate has made of a request, and why a guard does not allow that. */
+/** What one gate has made of a request, and why a guard does not allow that: a refusal, or its check has failed. */
 interface GuardFailure {
   readonly result: RequestState;
-  readonly refusal: AuthError;
+  readonly reason: Error;
 }
 
 /**
@@ -253,9 +277,11 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
     const conclude = (failure: GuardFailure | undefined): void => {
-      if (failure) return failure.result.gate.refuse(req, res, failure.refusal, next, failure.result.auth);
-      for (const result of resultsOf(state)) result.allowed = true;
-      next();
+      for (const result of resultsOf(state)) result.allowed = !failure;
+      if (!failure) return next();
+      const { reason, result } = failure;
+      if (reason instanceof AuthError) result.gate.refuse(req, res, reason, next, result.auth);
+      else fail(req, res, reason, next, result.gate);
     };
     const failure = state.earlier.length === 0 ? failureOf(state, req) : failureOfAny(resultsOf(state), req);
     if (!(failure instanceof Promise)) return conclude(failure);
@@ -269,8 +295,8 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
     const { auth, gate, refusal } = result;
     const checked = auth ? check(auth, req, gate) : (refusal ?? new AuthError('missing_token'));
     return checked instanceof Promise
-      ? checked.then((late) => late && { result, refusal: late })
-      : checked && { result, refusal: checked };
+      ? checked.then((late) => late && { result, reason: late })
+      : checked && { result, reason: checked };
   }
 
   async function failureOfAny(results: readonly RequestState[], req: GateRequest): Promise<GuardFailure | undefined> {
@@ -284,6 +310,16 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
   Object.defineProperty(guard, 'name', { value: name });
   letTryGuard(guard, { name, scopes: isScopeRequirement(requirement) ? scopesOf(requirement) : [], check });
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
+}
+
+/**
+ * Hands over that a check has failed: to whoever handles the errors of `next()`, and that is Express, whose routers set `req.next`,
+ * or an app that asked for it. Elsewhere `next` may be the handler itself.
+ */
+function fail(req: GateRequest, res: ServerResponse, error: Error, next: Next, gate: RequestState['gate']): void {
+  if (gate.refusals === 'next' || Object.hasOwn(req, 'next')) return next(error);
+  gate.logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) }, 'unexpected error');
+  sendInternalError(req, res);
 }
 
 /** What all gates have made of a request, the first one first. */

@@ -6,12 +6,13 @@ import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
 import { REASONS } from '../core/reasons';
+import { RouteLabels } from '../core/route-labels';
 import type { Auth } from '../verifier/options';
 import type { GateSettings } from '../verifier/read-options';
 import type { Accepted, Decide } from './decision';
 import { refusalCounter } from './recorder';
 import type { DecisionRecorder, RefusalCounter } from './recorder';
-import { addressOf, routeOf, stateOf } from './request-state';
+import { addressOf, declaredRoute, labelOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection } from './respond';
 
@@ -26,13 +27,13 @@ interface TriableGate {
 /**
  * Checks the caller of a request that a gate has accepted.
  *
- * @returns the refusal, or `undefined` to allow the request
+ * @returns the refusal, `undefined` to allow the request, or another Error where the check has failed
  */
 export type GuardCheck = (
   auth: Auth,
   req: GateRequest,
   gate: RequestState['gate'],
-) => AuthError | undefined | Promise<AuthError | undefined>;
+) => Error | undefined | Promise<Error | undefined>;
 
 /** What makes the trial of a gate or a guard. */
 const trialMakers = new WeakMap<object, () => TrialMiddleware>();
@@ -45,6 +46,7 @@ interface TrialLog {
   /** Where they decide otherwise than what responds. */
   readonly differences: RefusalCounter;
   readonly use: ReturnType<typeof scopeUse>;
+  readonly routes: RouteLabels;
 }
 
 const logsOf = new WeakMap<RequestState['gate'], TrialLog>();
@@ -57,7 +59,7 @@ const logsOf = new WeakMap<RequestState['gate'], TrialLog>();
 export function letTryGate(middleware: object, gate: TriableGate): { close(): void } {
   const differences = refusalCounter(gate.settings, 'differently decided', MAX_DIFFERENCES);
   const use = scopeUse(gate.settings);
-  logsOf.set(gate.gate, { differences, use });
+  logsOf.set(gate.gate, { differences, use, routes: new RouteLabels() });
   trialMakers.set(middleware, () => gateOnTrial(gate));
   return {
     close() {
@@ -196,7 +198,10 @@ function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
       return next();
     }
     trial.scopes.push(...scopes);
-    const refuse = (refusal: AuthError | undefined): void => void (trial.refusal ??= refusal);
+    const refuse = (refusal: Error | undefined): void => {
+      if (refusal && !(refusal instanceof AuthError)) throw refusal;
+      trial.refusal ??= refusal;
+    };
     const ask = (): void | Promise<void> => {
       // A guard adds nothing where the gate, or a guard before it, would have refused.
       if (trial.refusal || trial.hasFailed) return;
@@ -267,14 +272,16 @@ function compare(
 ): void {
   const log = logsOf.get(gate);
   if (auth && scopes.length > 0 && responded < 400) log?.use.add(auth, scopes);
-  // A 403 may be about something that no token says.
-  const isDifferent = refusal ? responded !== 401 && responded !== 403 : responded === 401;
-  if (hasFailed || !isDifferent) return;
   const { issuer, clientId } = auth ?? refusal?.client ?? {};
   const { reason = 'accepted', status = 200, privateDetail: detail } = refusal ?? {};
+  // A 403 may be about something that no token says; without a token, a 404 grants nothing either.
+  const isRefused = [401, 403].includes(responded) || (responded === 404 && reason === 'missing_token');
+  const isDifferent = refusal ? !isRefused : responded === 401;
+  if (hasFailed || !isDifferent) return;
   const advice = refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.';
-  // The pattern of the route, so that there are only as many lines as routes.
-  const [method, path] = [req.method ?? '', routeOf(req)];
+  // Not the path of the request, so that there are only as many lines as routes.
+  const path = log && declaredRoute(req) !== undefined ? labelOf(req, log.routes) : 'unmatched';
+  const method = req.method ?? '';
   const difference = { reason, status, responded, issuer, clientId, method, path, detail, advice, count: 1 };
   log?.differences.add(`${reason} ${issuer} ${clientId} ${path}`, difference);
 }

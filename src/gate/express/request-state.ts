@@ -4,6 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AuthError } from '../core/errors';
 import { loggablePath } from '../core/logger';
 import { describe } from '../core/options';
+import type { RouteLabels } from '../core/route-labels';
 import type { Auth } from '../verifier/options';
 import type { HeldCallers } from '../verifier/held';
 import type { GateSettings } from '../verifier/read-options';
@@ -62,7 +63,7 @@ export interface GateRequest extends IncomingMessage {
 /** What a gate has made of a request. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
   /** What guards need to know about the gate before them. */
-  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes'> & {
+  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'refusals'> & {
     /** Calls `end` when the token of the caller is no longer accepted. */
     readonly hold: HeldCallers['hold'];
     /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
@@ -74,8 +75,8 @@ export interface RequestState {
   readonly refusal: AuthError | undefined;
   /** `undefined` for a request without a token that an optional gate accepted. */
   readonly auth: Auth | undefined;
-  /** Whether a guard has allowed the request. */
-  allowed: boolean;
+  /** Whether the last guard has allowed the request; `undefined` before the first one, `false` where the gate has refused it. */
+  allowed: boolean | undefined;
   /** The strictest setting of all gates before this point. */
   unguarded: GateSettings['unguarded'];
 }
@@ -94,7 +95,7 @@ export function openState(
 ): RequestState {
   const last = states.get(req);
   const earlier = last ? [...last.earlier, last].filter((one) => one.gate !== gate) : NONE;
-  const state = { gate, earlier, auth, refusal, allowed: false, unguarded: gate.unguarded };
+  const state = { gate, earlier, auth, refusal, allowed: undefined, unguarded: gate.unguarded };
   states.set(req, state);
   return state;
 }
@@ -132,11 +133,15 @@ export function stateOf(req: object): RequestState | undefined {
  * @example
  * ```ts
  * import { createServer } from 'node:http2';
- * import { authenticate, authOf, requireScope } from 'tillgate';
+ * import { authenticate, authOf, problemHandler, requireScope } from 'tillgate';
  *
  * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
  * const guard = requireScope('orders:read');
- * createServer((req, res) => gate(req, res, () => guard(req, res, () => res.end(authOf(req)?.clientId ?? ''))));
+ * const refuse = problemHandler();
+ * createServer((req, res) => {
+ *   const respond = (error?: Error) => (error ? refuse(error, req, res, () => {}) : res.end(authOf(req)?.clientId));
+ *   gate(req, res, (error) => (error ? respond(error) : guard(req, res, respond)));
+ * });
  * ```
  */
 export function authOf(req: object): Auth | undefined {
@@ -191,6 +196,12 @@ export function declaredRoute(req: GateRequest): string | undefined {
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */
 export function routeOf(req: GateRequest): string {
   return `${req.method} ${declaredRoute(req) ?? pathOf(req)}`;
+}
+
+/** The route of a request under a name of which callers cannot make many: `GET /v1/orders/:id`. */
+export function labelOf(req: GateRequest, labels: RouteLabels): string {
+  const own = declaredRoute(req) === undefined ? '' : req.route?.path;
+  return labels.of(routeOf(req), own, true) as string;
 }
 
 /** The id of a request, if it has one that is a string or a number. */

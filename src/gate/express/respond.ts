@@ -84,14 +84,21 @@ export function handleRejection(
   work: Promise<void>,
   { req, res, next, logger }: { req: GateRequest; res: ServerResponse; next: Next; logger: Logger },
 ): void {
-  work.catch(next).catch((error: unknown) => {
-    logger.error({ error: errorText(error) }, 'next() threw');
-    // What other middleware has put over the methods of the response may throw too.
-    notify(
-      () => sendInternalError(req, res),
-      () => res.destroy(),
-    );
-  });
+  work
+    .catch((error: unknown) => next(asObject(error)))
+    .catch((error: unknown) => {
+      logger.error({ error: errorText(error) }, 'next() threw');
+      // What other middleware has put over the methods of the response may throw too.
+      notify(
+        () => sendInternalError(req, res),
+        () => res.destroy(),
+      );
+    });
+}
+
+/** What was thrown, as `next()` may get it: Express goes on after `next(undefined)`, and after `next('route')`. */
+export function asObject(thrown: unknown): object {
+  return Object(thrown) === thrown ? (thrown as object) : new Error('not an Error was thrown', { cause: thrown });
 }
 
 /** The error as an app's error handler gets it: as the gate that refused presents it to this request. */

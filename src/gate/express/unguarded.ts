@@ -1,12 +1,12 @@
 import { ServerResponse } from 'node:http';
-import { routeOf, stateOf } from './request-state';
+import { RouteLabels } from '../core/route-labels';
+import { labelOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, RequestState } from './request-state';
 import { sendInternalError } from './respond';
 
 /** Headers that describe the response that is replaced. */
 const REPRESENTATION =
   /^(content-|etag$|last-modified$|location$|set-cookie$|transfer-encoding$|cache-control$|expires$)/;
-const MAX_WARNED_ROUTES = 1_000;
 const STRICTNESS: readonly RequestState['unguarded'][] = ['allow', 'warn', 'refuse'];
 
 type Writers = Pick<ServerResponse, 'writeHead' | 'write' | 'end'>;
@@ -19,18 +19,30 @@ const originals = new WeakMap<ServerResponse, Writers>();
 const watched = new WeakMap<ServerResponse, RequestState>();
 /** The responses inside their first `write` or `end`, and those that a 500 has replaced. */
 const phases = new WeakMap<ServerResponse, 'writing' | 'replaced'>();
-const warned = new WeakMap<object, Set<string>>();
+/** What each logger was told. */
+const warned = new WeakMap<object, { readonly labels: RouteLabels; readonly lines: Set<string> }>();
 
 /**
- * Watches for a 2xx response to a request that no guard allowed, because a route lacks its guard, and replaces it by a
- * 500 before any byte of it is sent. Where an earlier gate watches already, its methods stay in place and use this state;
- * the strictest of all gates decides.
+ * Continues with a request that a gate has decided about, and watches for a 2xx response that no guard allowed: because a route lacks
+ * its guard, or because the app's error handler went on with a request that was refused. The strictest of all gates decides.
  */
-export function enforceGuards(res: ServerResponse, state: RequestState): void {
+export function watchGuards(res: ServerResponse, state: RequestState, proceed: () => void): void {
   for (const { unguarded } of state.earlier) {
     if (STRICTNESS.indexOf(unguarded) > STRICTNESS.indexOf(state.unguarded)) state.unguarded = unguarded;
   }
-  if (state.unguarded !== 'refuse') return;
+  if (state.unguarded === 'refuse') enforceGuards(res, state);
+  proceed();
+  if (state.allowed || state.unguarded !== 'warn') return;
+  // Listeners cost time: most responses are written before `next()` returns.
+  if (res.writableEnded) warnFinished.call(res);
+  else res.on('finish', warnFinished);
+}
+
+/**
+ * Replaces a 2xx by a 500 before any byte of it is sent. Where an earlier gate watches already, its methods stay in place and use
+ * this state.
+ */
+function enforceGuards(res: ServerResponse, state: RequestState): void {
   const isWatched = watched.has(res);
   watched.set(res, state);
   if (isWatched) return;
@@ -42,19 +54,11 @@ export function enforceGuards(res: ServerResponse, state: RequestState): void {
   res.end = watchedEnd;
 }
 
-/** Reports a 2xx response to a request that no guard allowed, once per route. Call it after `next()`. */
-export function warnUnguarded(res: ServerResponse, state: RequestState): void {
-  if (state.allowed || state.unguarded !== 'warn') return;
-  if (res.writableEnded) warnFinished.call(res);
-  else res.on('finish', warnFinished);
-}
-
 /** One listener for all responses. The state is looked up, because another gate after this one decides instead. */
 function warnFinished(this: ServerResponse): void {
   const req: GateRequest = this.req;
   const state = stateOf(req) as RequestState;
-  if (state.allowed || !isSuccess(req, this, this.statusCode)) return;
-  warnOnce(req, state);
+  if (!state.allowed && isSuccess(req, this, this.statusCode)) warnOnce(req, state);
 }
 
 /** Whether a response gives the caller what was requested. */
@@ -148,11 +152,16 @@ function discard<Result>(result: Result): (...args: readonly unknown[]) => Resul
   };
 }
 
-function warnOnce(req: GateRequest, { gate: { logger } }: RequestState): void {
-  const routes = warned.get(logger) ?? new Set();
-  warned.set(logger, routes);
-  const route = routeOf(req);
-  if (routes.has(route) || routes.size >= MAX_WARNED_ROUTES) return;
-  routes.add(route);
-  logger.warn({ route }, 'a route responded without a guard such as requireScope(): every valid token reaches it');
+function warnOnce(req: GateRequest, { gate: { logger }, allowed }: RequestState): void {
+  const { labels, lines } = warned.get(logger) ?? { labels: new RouteLabels(), lines: new Set<string>() };
+  warned.set(logger, { labels, lines });
+  const route = labelOf(req, labels);
+  const message = allowed === false ? REFUSED_GOT_2XX : NO_GUARD;
+  if (lines.has(message + route)) return;
+  lines.add(message + route);
+  logger.warn({ route }, message);
 }
+
+const NO_GUARD = 'a route responded without a guard such as requireScope(): every valid token reaches it';
+const REFUSED_GOT_2XX =
+  'a refused request got a 2xx: the error handler responded so, or went on to a route without a guard such as requireScope()';

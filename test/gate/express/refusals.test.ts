@@ -58,7 +58,8 @@ describe("refusals: 'next'", () => {
     const other = appOf({}, broken);
     await other.get(token());
     const cause = { message: 'broken test' };
-    expect(other.errors).toMatchObject([{ privateDetail: 'the test of claim store threw', cause }]);
+    const privateDetail = 'the token has no store; the test of claim store threw RangeError: broken test';
+    expect(other.errors).toMatchObject([{ privateDetail, cause }]);
   });
 
   it('hands over when to retry after an outage', async () => {

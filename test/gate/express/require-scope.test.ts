@@ -91,10 +91,10 @@ describe('guards', () => {
 
   it.each<[string, (value: unknown) => unknown, string | undefined]>([
     ['true', () => true, undefined],
-    ['false', () => false, 'claim store'],
-    ['null', () => null, 'claim store'],
-    ['nothing', () => undefined, 'claim store'],
-    ['a number', () => 1, 'claim store'],
+    ['false', () => false, 'the token has no store'],
+    ['null', () => null, 'the token has no store; the test of claim store returned null, not true'],
+    ['nothing', () => undefined, 'the token has no store; the test of claim store returned nothing'],
+    ['a number', () => 1, 'the token has no store; the test of claim store returned 1, not true'],
   ])('requireClaim() decides immediately about a test that returns %s', async (_what, test, detail) => {
     const guard = requireClaim('store', test as () => boolean);
     const decided: string[] = [];
