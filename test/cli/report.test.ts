@@ -89,6 +89,12 @@ describe('tillgate report', () => {
     ]);
   });
 
+  it('sums up 100,000 lines of one reason in time', async () => {
+    const line = JSON.stringify({ reason: 'expired', status: 401, responded: 200, path: 'GET /a' });
+    const { stdout } = await cliScene({ stdin: `${line}\n`.repeat(100_000) }).run('report');
+    expect(stdout).toContain('expired: 100000 requests, the gate would send 401 instead of 200');
+  });
+
   it('says so where a log has nothing', async () => {
     const { stdout } = await cliScene({ stdin: '{"msg":"started"}' }).run('report', '-');
     expect(stdout).toContain('the two decide alike, or the log is of something else');

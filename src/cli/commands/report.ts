@@ -37,7 +37,11 @@ export async function report(context: CommandContext, _options: CommandOptions, 
   const objects = readObjects(text);
   const lines = objects.flatMap(readLine);
   const byReason = new Map<string, Line[]>();
-  for (const line of lines) byReason.set(line.reason, [...(byReason.get(line.reason) ?? []), line]);
+  for (const line of lines) {
+    const known = byReason.get(line.reason);
+    if (known) known.push(line);
+    else byReason.set(line.reason, [line]);
+  }
   const causes = [...byReason.values()].map(sumUp).sort((one, other) => other.requests - one.requests);
   const requests = causes.reduce((sum, cause) => sum + cause.requests, 0);
   const title =

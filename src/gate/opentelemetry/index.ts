@@ -3,6 +3,7 @@ import { notify } from '../core/callbacks';
 import { decisionChannel, generationsChannel, introspectionChannel, keysChannel } from '../core/status';
 import type { Activity, IntrospectionStatus, GenerationStatus, KeyStatus } from '../core/status';
 import { REASONS } from '../core/reasons';
+import { RouteLabels } from '../core/route-labels';
 import { loadPeer } from '../core/required-packages';
 import type { Decision } from '../verifier/options';
 import { BUCKETS, METRICS, REFUSALS, refusalAttributes, UNMATCHED } from './metrics';
@@ -100,7 +101,7 @@ class Observer {
   decided(decision: Decision): void {
     const { reason, status, auth, durationMs, cache, request } = decision;
     const instruments = this.instruments();
-    const route = this.#routes.of(decision);
+    const route = this.#routeOf(decision);
     const attributes: Attributes =
       reason === undefined || status === undefined
         ? { 'tillgate.outcome': decision.outcome, 'http.route': route }
@@ -117,6 +118,12 @@ class Observer {
     if (isAboutProof && request.headers['dpop'] !== undefined)
       instruments.proofs.add(1, { 'tillgate.result': reason ?? 'accepted' });
     this.#annotate(decision, outcome);
+  }
+
+  /** Only a good token makes a route a label. */
+  #routeOf({ route, auth, request }: Decision): string {
+    const own = (request as { readonly route?: { readonly path?: unknown } }).route?.path;
+    return (route === undefined ? undefined : this.#routes.of(route, own, auth !== undefined)) ?? UNMATCHED;
   }
 
   /** Adds to the span of the request, which an instrumentation of the server has made. */
@@ -221,24 +228,6 @@ class OpenGates<Status> {
 
   clear(): void {
     this.#issuers.clear();
-  }
-}
-
-/** More than an API has, and few enough that an SDK keeps a series for each route and outcome. */
-const MAX_ROUTES = 300;
-
-/**
- * Labels for routes. A router under a path with parameters has as many routes as callers think of paths, so only one that a
- * good token has reached becomes a label; what has none is counted as `unmatched`.
- */
-class RouteLabels {
-  readonly #known = new Set<string>();
-
-  of({ route, auth }: Decision): string {
-    if (route === undefined || this.#known.has(route)) return route ?? UNMATCHED;
-    if (!auth || this.#known.size >= MAX_ROUTES) return UNMATCHED;
-    this.#known.add(route);
-    return route;
   }
 }
 

@@ -88,6 +88,40 @@ describe('reportOnly()', () => {
     await gate.close();
   });
 
+  it('writes one line per reason and client for paths that no route declares, and none for a 404 without a token', async () => {
+    const { logger, reports, gate } = gateWith({});
+    const app = express().use(reportOnly(gate));
+    app.get('/found/:id', (_req, res) => void res.json('ok')).use('/files', (_req, res) => void res.json('ok'));
+    for (let number = 0; number < 60; number++) await getFrom(app, undefined, `/unknown/${number}`).expect(404);
+    await getFrom(app, undefined, '/found/1').expect(200);
+    for (let number = 0; number < 60; number++) {
+      await getFrom(app, undefined, `/files/${number}`).expect(200);
+      await getFrom(app, token({ claims: { exp: 1 } }), `/unknown/${number}`).expect(404);
+    }
+    const named = (reports() as readonly Record<string, unknown>[]).map((line) => [
+      line['reason'],
+      line['clientId'],
+      line['path'],
+    ]);
+    expect(named).toEqual([
+      ['missing_token', undefined, 'GET /found/:id'],
+      ['missing_token', undefined, 'unmatched'],
+      ['expired', 'pos-17', 'unmatched'],
+    ]);
+    expect(logger.at('error')).toEqual([]);
+  });
+
+  it('counts a route with prefixes that callers choose by its own path', async () => {
+    const { reports, gate } = gateWith({});
+    const shops = express.Router().get('/orders', (_req, res) => void res.json('ok'));
+    const app = express().use(reportOnly(gate)).use('/shops/:shop', shops);
+    for (let shop = 0; shop < 60; shop++) await getFrom(app, undefined, `/shops/${shop}/orders`).expect(200);
+    expect(reports().map((line) => (line as Record<string, unknown>)['path'])).toEqual([
+      ...Array.from({ length: 40 }, (_, shop) => `GET /shops/${shop}/orders`),
+      '*/orders',
+    ]);
+  });
+
   it('reports what would be accepted and the app refuses', async () => {
     const { get, reports } = trial();
     await get(token(), false);

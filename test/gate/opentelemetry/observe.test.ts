@@ -144,6 +144,28 @@ describe('observe()', () => {
     expect(await collected('tillgate.decisions')).toContainEqual([expect.objectContaining(missing), 1]);
   });
 
+  it('counts a route by its own path where one client thinks of prefixes: later routes keep their names', async () => {
+    const { gate } = traced();
+    const orders = express.Router().get('/till-orders', requireScope('orders:read'), (_req, res) => void res.json([]));
+    const app = express().use(gate).use('/shops/:shop', orders);
+    app.get('/later', requireScope('orders:read'), (_req, res) => void res.json([]));
+    const narrow = `Bearer ${token({ claims: { scope: 'items:read' } })}`;
+    for (let shop = 0; shop < 400; shop++) await pass(app, narrow, `/shops/${shop}/till-orders`);
+    await pass(app, narrow, '/later');
+    const refused = (await collected('tillgate.decisions')).flatMap(([attributes, count]) => {
+      const { 'http.route': route, 'tillgate.reason': reason } = attributes as Readonly<Record<string, string>>;
+      const isOurs = reason === 'insufficient_scope' && /till-orders|later/.test(String(route));
+      return isOurs ? [[route, count]] : [];
+    });
+    expect(refused).toEqual([
+      ...Array.from({ length: 40 }, (_, shop) => [`/shops/${shop}/till-orders`, 1]),
+      ...[
+        ['*/till-orders', 360],
+        ['/later', 1],
+      ],
+    ]);
+  });
+
   it('has the age, the silence and the lateness of generations while the gate is open', async () => {
     let nowMs = NOW_MS;
     const source = memoryGenerations({ clock: () => nowMs });
