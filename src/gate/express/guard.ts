@@ -281,7 +281,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
       if (!failure) return next();
       const { reason, result } = failure;
       if (reason instanceof AuthError) result.gate.refuse(req, res, reason, next, result.auth);
-      else fail(req, res, reason, next, result.gate);
+      else handOver(req, res, reason, next, result.gate);
     };
     const failure = state.earlier.length === 0 ? failureOf(state, req) : failureOfAny(resultsOf(state), req);
     if (!(failure instanceof Promise)) return conclude(failure);
@@ -316,7 +316,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
  * Hands over that a check has failed: to whoever handles the errors of `next()`, and that is Express, whose routers set `req.next`,
  * or an app that asked for it. Elsewhere `next` may be the handler itself.
  */
-function fail(req: GateRequest, res: ServerResponse, error: Error, next: Next, gate: RequestState['gate']): void {
+function handOver(req: GateRequest, res: ServerResponse, error: Error, next: Next, gate: RequestState['gate']): void {
   if (gate.refusals === 'next' || Object.hasOwn(req, 'next')) return next(error);
   gate.logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) }, 'unexpected error');
   sendInternalError(req, res);

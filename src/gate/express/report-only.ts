@@ -12,7 +12,7 @@ import type { GateSettings } from '../verifier/read-options';
 import type { Accepted, Decide } from './decision';
 import { refusalCounter } from './recorder';
 import type { DecisionRecorder, RefusalCounter } from './recorder';
-import { addressOf, declaredRoute, labelOf, routeOf, stateOf } from './request-state';
+import { addressOf, declaredRoute, routeLabelOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection } from './respond';
 
@@ -280,7 +280,7 @@ function compare(
   if (hasFailed || !isDifferent) return;
   const advice = refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.';
   // Not the path of the request, so that there are only as many lines as routes.
-  const path = log && declaredRoute(req) !== undefined ? labelOf(req, log.routes) : 'unmatched';
+  const path = log && declaredRoute(req) !== undefined ? routeLabelOf(req, log.routes) : 'unmatched';
   const method = req.method ?? '';
   const difference = { reason, status, responded, issuer, clientId, method, path, detail, advice, count: 1 };
   log?.differences.add(`${reason} ${issuer} ${clientId} ${path}`, difference);

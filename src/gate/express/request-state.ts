@@ -199,7 +199,7 @@ export function routeOf(req: GateRequest): string {
 }
 
 /** The route of a request under a name of which callers cannot make many: `GET /v1/orders/:id`. */
-export function labelOf(req: GateRequest, labels: RouteLabels): string {
+export function routeLabelOf(req: GateRequest, labels: RouteLabels): string {
   const own = declaredRoute(req) === undefined ? '' : req.route?.path;
   return labels.of(routeOf(req), own, true) as string;
 }

@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http';
 import { RouteLabels } from '../core/route-labels';
-import { labelOf, routeOf, stateOf } from './request-state';
+import { routeLabelOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, RequestState } from './request-state';
 import { sendInternalError } from './respond';
 
@@ -155,7 +155,7 @@ function discard<Result>(result: Result): (...args: readonly unknown[]) => Resul
 function warnOnce(req: GateRequest, { gate: { logger }, allowed }: RequestState): void {
   const { labels, lines } = warned.get(logger) ?? { labels: new RouteLabels(), lines: new Set<string>() };
   warned.set(logger, { labels, lines });
-  const route = labelOf(req, labels);
+  const route = routeLabelOf(req, labels);
   const message = allowed === false ? REFUSED_GOT_2XX : NO_GUARD;
   if (lines.has(message + route)) return;
   lines.add(message + route);
