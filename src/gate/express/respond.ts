@@ -17,8 +17,8 @@ import {
 } from '../core/errors';
 import type { Presentation } from '../core/errors';
 import { errorText } from '../core/logger';
-import { ownMembers, ownValue } from '../core/objects';
-import { DEPENDENCIES, readOptions } from '../core/options';
+import { attempt, ownMembers, ownValue } from '../core/objects';
+import { DEPENDENCIES, isList, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
 import { usesDpop } from '../token/bearer';
@@ -229,8 +229,9 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
 
 /**
  * Makes the last error handler of an app: every error becomes a problem body (RFC 9457). An `AuthError` gets the
- * response of its reason; an error with a 4xx `status`, as body parsers throw it, that status, 401 with a challenge
- * (RFC 9110 section 15.5.2). Any other error becomes a bare 500; details go to the log only.
+ * response of its reason. Any other error gets what Express's own handler gives it: the status of `err.status`, `err.statusCode` or
+ * the response, where that is a 4xx or 5xx, else 500; the headers of the error; its message only where `expose` is true. A 401 has a
+ * challenge (RFC 9110 section 15.5.2). Errors without a status of their own, and every 5xx, go to the log.
  *
  * @throws TypeError when an option is wrong
  *
@@ -257,20 +258,54 @@ export function problemHandler(
   // Express tells an error handler by its four parameters.
   return function handleProblem(error, req, res, _next) {
     if (error instanceof AuthError) return sendRefusal(req, res, error, problemTypes);
-    const status = statusOf(error);
-    if (status !== undefined) {
-      const code = codeOfStatus(status);
-      return sendProblem(req, res, {
-        status,
-        type: problemTypes && problemTypes + code,
-        code,
-        detail: PUBLIC_DETAILS[status] ?? 'The request was refused.',
-        ...(status === 401 && { headers: challengeOfError(error, res) }),
-      });
+    const own = [memberOf(error, 'status'), memberOf(error, 'statusCode')].find(isFailure);
+    const status = own ?? (isFailure(res.statusCode) ? res.statusCode : 500);
+    if (own === undefined || status >= 500) {
+      const fields = { route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) };
+      logger.error(fields, 'unexpected error');
     }
-    logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) }, 'unexpected error');
-    sendInternalError(req, res, problemTypes);
+    if (!res.headersSent) {
+      for (const name of res.getHeaderNames()) if (OF_THE_BODY.test(name)) res.removeHeader(name);
+      if (own !== undefined) setHeaders(res, memberOf(error, 'headers'));
+      if (status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', PLAIN_CHALLENGE);
+    }
+    const code = codeOfStatus(status);
+    const detail = messageOf(error, status) ?? PUBLIC_DETAILS[status] ?? (status < 500 ? REFUSED : FAILED);
+    sendProblem(req, res, { status, type: problemTypes && problemTypes + code, code, detail });
   };
+}
+
+const REFUSED = 'The request was refused.';
+const FAILED = 'The request could not be processed.';
+/** Headers that describe the body of the response that failed. */
+const OF_THE_BODY =
+  /^(content-(encoding|language|range|location|disposition|digest|length|type)|etag|last-modified|accept-ranges)$/;
+
+/** A member of an error or of its class, as http-errors has them. A polluted prototype adds nothing. */
+function memberOf(error: unknown, name: string): unknown {
+  if (Object.hasOwn(Object.prototype, name)) return ownValue(error, name);
+  return (error as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+}
+
+function isFailure(status: unknown): status is number {
+  return Number.isInteger(status) && (status as number) >= 400 && (status as number) < 600;
+}
+
+/** Sets the headers of an error; leaves out what Node does not accept, and what would describe another body. */
+function setHeaders(res: ServerResponse, headers: unknown): void {
+  for (const [name, value] of Object.entries(Object(headers) as object) as [string, unknown][]) {
+    if (OF_THE_BODY.test(name.toLowerCase()) || /^(transfer-encoding|connection)$/i.test(name)) continue;
+    const isText = typeof value === 'string' || (typeof value === 'number' && !/^www-authenticate$/i.test(name));
+    if (isText || isList(value)) attempt(() => res.setHeader(name, isText ? String(value) : (value as string[])));
+  }
+}
+
+/** The message where the error exposes it. Those of body parsers, which have a type, can quote the request. */
+function messageOf(error: unknown, status: number): string | undefined {
+  const [expose, message, type] = ['expose', 'message', 'type'].map((name) => memberOf(error, name));
+  if (expose !== true || typeof message !== 'string' || message === '' || message === STATUS_CODES[status])
+    return undefined;
+  return /^(entity|encoding|charset|request|stream|parameters)\./.test(String(type)) ? undefined : message;
 }
 
 /** In place of the messages of body parsers and routers, which can quote the request. */
@@ -282,25 +317,15 @@ const PUBLIC_DETAILS: Readonly<Record<number, string>> = {
   415: 'The media type or encoding of the body is not supported.',
 };
 
-const CODES: Readonly<Record<number, string>> = { 400: 'invalid_request', 413: 'payload_too_large' };
+const CODES: Readonly<Record<number, string>> = {
+  400: 'invalid_request',
+  413: 'payload_too_large',
+  500: 'internal_error',
+};
 
 function codeOfStatus(status: number): string {
   return CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]/g, '_');
 }
 
+/** A 401 must say how to authenticate (RFC 9110 section 15.5.2). */
 const PLAIN_CHALLENGE = serializeChallenge('Bearer', [['realm', 'api']]);
-
-/** A 401 must say how to authenticate (RFC 9110 section 15.5.2): the error's own challenge, else a plain one. */
-function challengeOfError(error: unknown, res: ServerResponse): Readonly<Record<string, string>> {
-  if (res.hasHeader('WWW-Authenticate')) return {};
-  const headers = (ownValue(error, 'headers') as object | undefined) ?? {};
-  const own: unknown = Object.entries(headers).find(([name]) => name.toLowerCase() === 'www-authenticate')?.[1];
-  const isSafe = typeof own === 'string' && /^[\x20-\x7e]+$/.test(own);
-  return { 'WWW-Authenticate': isSafe ? own : PLAIN_CHALLENGE };
-}
-
-/** The `status` of an error where it is a 4xx; any 5xx counts as an unexpected error. */
-function statusOf(error: unknown): number | undefined {
-  const status: unknown = (error as { status?: unknown } | null | undefined)?.status;
-  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 500 ? status : undefined;
-}
