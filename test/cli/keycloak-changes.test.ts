@@ -124,16 +124,18 @@ it('says which roles are missing', async () => {
 
 it('asks the realm of its URL, also with a slash at its end', async () => {
   await keycloakChanges({ ...server.options, url: `${REALM}/` }).read(undefined);
-  const [token, config, clients, events] = server.sent;
+  const [token, config, clients, scopes, events] = server.sent;
   expect([token?.method, await token?.text()]).toEqual(['POST', 'grant_type=client_credentials']);
   expect(server.sent.map(({ url }) => url)).toEqual([
     `${REALM}/protocol/openid-connect/token`,
     'https://login.test/admin/realms/shop/events/config',
     'https://login.test/admin/realms/shop/clients?first=0&max=100',
+    'https://login.test/admin/realms/shop/client-scopes',
     `https://login.test/admin/realms/shop/admin-events?dateFrom=${NOW_MS - 86_460_000}&first=0&max=100`,
   ]);
-  expect(server.sent.map(({ redirect }) => redirect)).toEqual(['manual', 'manual', 'manual', 'manual']);
-  for (const request of [config, clients, events]) expect(request?.headers.get('authorization')).toBe('Bearer at-1');
+  expect(server.sent.map(({ redirect }) => redirect)).toEqual(Array(5).fill('manual'));
+  for (const request of [config, clients, scopes, events])
+    expect(request?.headers.get('authorization')).toBe('Bearer at-1');
 });
 
 it('gets a new token after half of its life, and after one that was refused, with encoded credentials', async () => {
@@ -210,7 +212,12 @@ it('ignores rows that are no clients and no events of clients', async () => {
   server.replaced.set('/admin-events', [...bad, event('UPDATE', 'clients/u-1', 7)]);
   const { changes, cursor } = await reports.read(undefined);
   expect(changes).toEqual([{ clientId: 'till-1', changedAtMs: NOW_MS + 7 }]);
-  expect(cursor).toEqual({ sinceMs: NOW_MS + 7, clients: { 'u-1': 'till-1' }, seen: [expect.any(String)] });
+  expect(cursor).toEqual({
+    sinceMs: NOW_MS + 7,
+    clients: { 'u-1': 'till-1' },
+    scopes: { 's-1': 'orders:read' },
+    seen: [expect.any(String)],
+  });
 });
 
 it.each([

@@ -10,13 +10,16 @@ interface AdminEvent {
   readonly id: string;
   readonly time: number;
   readonly operationType: string;
-  readonly resourcePath: string;
+  readonly resourcePath?: string;
+  readonly resourceType?: string;
   readonly representation?: string;
 }
 
 /** A Keycloak whose admin API a test fills, with a record of the paths that were asked for. */
 export function fakeKeycloak(): {
   readonly clients: Map<string, string>;
+  /** Client scopes of the realm. */
+  readonly scopes: Map<string, string>;
   readonly events: AdminEvent[];
   readonly asked: string[];
   status: number;
@@ -26,11 +29,12 @@ export function fakeKeycloak(): {
   readonly options: KeycloakChangesOptions;
 } {
   const clients = new Map([['u-1', 'till-1']]);
+  const scopes = new Map([['s-1', 'orders:read']]);
   const events: AdminEvent[] = [];
   const asked: string[] = [];
   const sent: Request[] = [];
   const replaced = new Map<string, unknown>();
-  const server = { clients, events, asked, sent, replaced, status: 200 };
+  const server = { clients, scopes, events, asked, sent, replaced, status: 200 };
 
   function page(rows: readonly unknown[], query: URLSearchParams): Response {
     const first = Number(query.get('first'));
@@ -50,6 +54,7 @@ export function fakeKeycloak(): {
     if (pathname.endsWith('/events/config')) return Response.json({ adminEventsEnabled: true });
     const rows = [...clients].map(([id, clientId]) => ({ id, clientId }));
     if (pathname.endsWith('/clients')) return page(rows, searchParams);
+    if (pathname.endsWith('/client-scopes')) return Response.json([...scopes].map(([id, name]) => ({ id, name })));
     if (pathname.endsWith('/admin-events')) {
       const since = Number(searchParams.get('dateFrom'));
       return page(events.filter(({ time }) => time >= since).reverse(), searchParams);

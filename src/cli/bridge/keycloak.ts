@@ -23,6 +23,8 @@ export interface KeycloakCursor {
   readonly sinceMs: number;
   /** Client ids by Keycloak's internal id: an event of a deleted client does not say which one it was. */
   readonly clients: Readonly<Record<string, string>>;
+  /** Names of client scopes by Keycloak's internal id; absent in a cursor of an earlier version. */
+  readonly scopes?: Readonly<Record<string, string>>;
   /** Ids of the events since shortly before that time: the next read gets them again. */
   readonly seen: readonly string[];
 }
@@ -52,7 +54,9 @@ type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the admin events of a Keycloak realm: clients that were updated or deleted, whose secret was regenerated, or
- * that lost a client scope. Roles that a service account loses are not among them. The realm must save admin events
+ * that lost a client scope, and service accounts that were disabled. A client scope that is deleted or renamed at the realm,
+ * the realm's "not before" and "sign out all sessions" discard for all known clients. Roles that a service account loses are
+ * not among them. The realm must save admin events
  * (Realm settings, Events); with their representations, clients are also known that were created and deleted
  * between two reads. Tested with Keycloak 26.
  *
@@ -68,7 +72,11 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
   }
   let token = { value: '', expiresAtMs: 0 };
 
-  async function exchange(target: string, headers: Record<string, string>, body?: URLSearchParams): Promise<unknown> {
+  async function exchange(
+    target: string,
+    headers: Record<string, string>,
+    { body, mayBeMissing = false }: { readonly body?: URLSearchParams; readonly mayBeMissing?: boolean } = {},
+  ): Promise<unknown> {
     const shown = target.replace(/\?.*/, '');
     let response: Response;
     let text: string | undefined;
@@ -90,8 +98,9 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
     if (!response.ok) {
       await response.body?.cancel();
       if (status === 401) token.expiresAtMs = 0;
-      if (status === 404 && !body) return undefined;
-      throw new ReportError(`${shown} responded with ${status}${ADVICE[status] ?? ''}`);
+      if (status === 404 && mayBeMissing) return undefined;
+      const type = response.headers.get('content-type') ?? '';
+      throw new ReportError(`${shown} responded with ${status}${adviceOn(status, type)}`);
     }
     if (text === undefined) throw new ReportError(`${shown} responded with more than ${MAX_BYTES} bytes`);
     const value = parsed(text);
@@ -103,7 +112,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
     if (clock() < token.expiresAtMs) return token.value;
     const form = new URLSearchParams({ grant_type: 'client_credentials' });
     const headers = { authorization: basic(clientId, clientSecret) };
-    const document = await exchange(`${url}/protocol/openid-connect/token`, headers, form);
+    const document = await exchange(`${url}/protocol/openid-connect/token`, headers, { body: form });
     const { access_token: value, expires_in: lifetime } = membersOf(document);
     if (typeof value !== 'string' || typeof lifetime !== 'number')
       throw new ReportError('no access token in the response');
@@ -111,15 +120,15 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
     return value;
   }
 
-  async function get(path: string, query = ''): Promise<unknown> {
+  async function get(path: string, mayBeMissing = false): Promise<unknown> {
     const headers = { authorization: `Bearer ${await accessToken()}` };
-    return exchange(`${admin}/${path}${query}`, headers);
+    return exchange(`${admin}${path && '/'}${path}`, headers, { mayBeMissing });
   }
 
   async function pages(path: string, filter = ''): Promise<Row[]> {
     const rows: Row[] = [];
     for (;;) {
-      const page = await get(path, `?${filter}first=${rows.length}&max=${PAGE}`);
+      const page = await get(`${path}?${filter}first=${rows.length}&max=${PAGE}`);
       if (!Array.isArray(page)) throw new ReportError(`${path}: not a list`);
       rows.push(...(page as Row[]));
       if (page.length < PAGE) return rows;
@@ -128,15 +137,40 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
 
   /** The client id after an event: what the event says, or else Keycloak. Any update may have changed it. */
   async function nameNow(event: Row, internalId: string, known: string | undefined): Promise<string | undefined> {
-    const { resourcePath, operationType, representation } = event;
+    const { resourcePath, operationType } = event;
     const isOfClient = resourcePath === `clients/${internalId}`;
     // The realm may save representations, or not.
-    const text = isOfClient && typeof representation === 'string' ? representation : '';
-    const { clientId: said } = membersOf(parsed(text));
+    const { clientId: said } = isOfClient ? representationOf(event) : {};
     if (typeof said === 'string') return said;
     if (known !== undefined && !(isOfClient && operationType === 'UPDATE')) return known;
-    const client = await get(`clients/${encodeURIComponent(internalId)}`);
+    const client = await get(`clients/${encodeURIComponent(internalId)}`, true);
     return idsOf(client)[0]?.[1] ?? known;
+  }
+
+  /** Names of the client scopes by internal id; none where they cannot be listed. */
+  async function listScopes(): Promise<Record<string, string>> {
+    const list = await get('client-scopes', true);
+    const rows = Array.isArray(list) ? list.map(membersOf) : [];
+    return Object.fromEntries(rows.map(({ id, name }) => [String(id), String(name)]));
+  }
+
+  /** Until when an event of the realm discards the tokens of all clients, in ms; a text where that cannot be told. */
+  async function realmDiscards(event: Row, time: number): Promise<number | string | undefined> {
+    if (event['resourcePath'] === 'logout-all') return time;
+    const { notBefore = membersOf(await get('', true))['notBefore'] } = representationOf(event);
+    if (typeof notBefore === 'number') return notBefore > 0 ? Math.min(notBefore * 1000, time) : undefined;
+    return event['operationType'] === 'ACTION' ? time : NO_REALM;
+  }
+
+  /** The client whose service account an event has disabled. */
+  async function disabledAccount(event: Row, userId: string, clients: readonly string[]): Promise<string | undefined> {
+    const said = representationOf(event);
+    const user =
+      said['username'] === undefined ? membersOf(await get(`users/${encodeURIComponent(userId)}`, true)) : said;
+    const { username, enabled = said['enabled'] } = user;
+    // Keycloak writes user names in lower case.
+    const isAccount = (clientId: string): boolean => `service-account-${clientId}`.toLowerCase() === username;
+    return enabled === false ? clients.find(isAccount) : undefined;
   }
 
   return {
@@ -146,19 +180,51 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
       if (adminEventsEnabled !== true) throw new ReportError(NO_EVENTS);
       const known = cursor?.clients ?? Object.fromEntries((await pages('clients')).flatMap(idsOf));
       const clients: Record<string, string> = { ...known };
+      const listed = cursor?.scopes ?? (await listScopes());
+      const scopes: Record<string, string> = { ...listed };
+      let scopesNow: Record<string, string> | undefined;
       let sinceMs = cursor?.sinceMs ?? clock() - maxTokenAgeSeconds * 1000;
       const events = await pages('admin-events', `dateFrom=${sinceMs - OVERLAP_MS}&`);
       const changes: CredentialChange[] = [];
       const problems: string[] = [];
       const seen = new Set(cursor?.seen);
       const repeated: string[] = [];
+      function tellAccount(error: unknown): undefined {
+        if (!(error instanceof ReportError)) throw error;
+        problems.push(`a user was changed, who may be a service account: ${error.message}`);
+      }
       for (const event of events.reverse()) {
-        const { id, time, resourcePath } = event;
-        const internalId = typeof resourcePath === 'string' ? /^clients\/([^/]+)/.exec(resourcePath)?.[1] : undefined;
-        if (typeof id !== 'string' || typeof time !== 'number' || internalId === undefined) continue;
+        const { id, time } = event;
+        const subject = subjectOf(event);
+        if (typeof id !== 'string' || typeof time !== 'number' || subject === undefined) continue;
         repeated.push(id);
         sinceMs = Math.max(sinceMs, time);
         if (seen.has(id)) continue;
+        const [kind, internalId] = subject;
+        const discardAll = (changedAtMs: number): void => {
+          for (const clientId of new Set(Object.values(clients))) {
+            if (clientId !== '*') changes.push({ clientId, changedAtMs });
+          }
+        };
+        if (kind === 'realm') {
+          const discards = await realmDiscards(event, time);
+          if (typeof discards === 'number') discardAll(discards);
+          if (typeof discards === 'string') problems.push(discards);
+          continue;
+        }
+        if (kind === 'users') {
+          const account = await disabledAccount(event, internalId, Object.values(clients)).catch(tellAccount);
+          if (account !== undefined) changes.push({ clientId: account, changedAtMs: time });
+          continue;
+        }
+        if (kind === 'client-scopes') {
+          const { name = (scopesNow ??= await listScopes())[internalId] } = representationOf(event);
+          const isDeleted = event['operationType'] === 'DELETE';
+          const before = Object.hasOwn(scopes, internalId) ? scopes[internalId] : undefined;
+          if (event['operationType'] !== 'CREATE' && (isDeleted || name !== before)) discardAll(time);
+          if (typeof name === 'string' && !isDeleted) scopes[internalId] = name;
+          continue;
+        }
         const before = Object.hasOwn(clients, internalId) ? clients[internalId] : undefined;
         const after = await nameNow(event, internalId, before);
         if (after !== undefined) clients[internalId] = after;
@@ -174,7 +240,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
       // The same object tells that there is nothing to save.
       if (cursor && repeated.every((id) => seen.has(id))) return { changes, problems, cursor };
       changes.sort((a, b) => a.changedAtMs - b.changedAtMs);
-      return { changes, problems, cursor: { sinceMs, clients, seen: repeated } };
+      return { changes, problems, cursor: { sinceMs, clients, scopes, seen: repeated } };
     },
   };
 }
@@ -217,6 +283,25 @@ function parsed(text: string): unknown {
   }
 }
 
+/** What an event is about, and its internal id: of mappers and the like of a scope or a user it is none of these. */
+function subjectOf({
+  resourceType,
+  resourcePath,
+  operationType,
+}: Row): readonly [kind: string, internalId: string] | undefined {
+  const path = typeof resourcePath === 'string' ? resourcePath : '';
+  const isRealm = resourceType === 'REALM' && operationType === 'UPDATE';
+  if (isRealm || path === 'push-revocation' || path === 'logout-all') return ['realm', ''];
+  const [, kind = '', internalId = '', rest] = /^(clients|client-scopes|users)\/([^/]+)(\/.*)?$/.exec(path) ?? [];
+  if (kind === '' || (kind !== 'clients' && rest !== undefined)) return undefined;
+  return kind === 'users' && operationType !== 'UPDATE' ? undefined : [kind, internalId];
+}
+
+/** What the realm has saved of the object; no members where it saves none. */
+function representationOf({ representation }: Row): Row {
+  return membersOf(typeof representation === 'string' ? parsed(representation) : undefined);
+}
+
 /** What a client may do after the event is less than before, or it has another secret or description. */
 function discardsTokens({ operationType, resourcePath }: Row): boolean {
   if (operationType === 'UPDATE' || operationType === 'DELETE') return true;
@@ -234,7 +319,16 @@ function membersOf(value: unknown): Row {
 }
 
 const NO_EVENTS = 'the realm saves no admin events: switch them on in Realm settings, Events, Admin events settings';
-const ADVICE: Readonly<Record<number, string>> = {
-  401: ': check client id and secret',
-  403: ': the service account needs the roles view-events and view-clients of realm-management',
-};
+const NO_REALM =
+  'the realm was changed, and its "not before" cannot be read: give the service account the role view-realm, or save representations';
+const ROLES = ': the service account needs the roles view-events and view-clients of realm-management';
+const BLOCKED = 'a proxy in front of Keycloak may block the admin API: let the bridge reach this URL';
+
+/** Keycloak itself refuses with JSON; a page comes from a proxy. */
+function adviceOn(status: number, contentType: string): string {
+  if (status === 401) return ': check client id and secret';
+  if (status === 404) return `: check the URL of the realm; ${BLOCKED}`;
+  if (status !== 403) return '';
+  if (contentType.startsWith('text/html')) return `, with a page that is not Keycloak's: ${BLOCKED}`;
+  return contentType.startsWith('application/json') ? ROLES : `${ROLES}; or ${BLOCKED}`;
+}
