@@ -35,6 +35,14 @@ export interface GateStatus {
       readonly failures: number;
     };
   }[];
+  /** What `dpop()` remembers in memory; absent before the first proof, and where its replay store is another one. */
+  readonly usedProofs?: {
+    /** Number of proofs that are remembered. */
+    readonly proofs: number;
+    readonly maxProofs: number;
+    /** Present from half of them on: clients that hold their share get 429. */
+    readonly warning?: string;
+  };
 }
 
 /** State of one issuer. */

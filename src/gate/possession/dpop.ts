@@ -18,7 +18,7 @@ import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { Algorithm } from '../token/signature';
 import type { JsonObject } from '../net/strict-json';
 import { memoryReplayStore } from './replay-store';
-import type { ReplayStore } from './replay-store';
+import type { MemoryReplayStore, ReplayStore } from './replay-store';
 
 /** How proofs are checked (RFC 9449). */
 export interface DpopOptions {
@@ -80,10 +80,11 @@ export function dpop(options: DpopOptions = {}): Possession {
   const settings = readOptions(DPOP_FACTORY, options, DPOP_OPTIONS);
   const algorithms: ReadonlySet<Algorithm> = new Set(settings.algorithms);
   const nonces = settings.nonce ? serverNonces() : undefined;
-  let { replayStore } = settings;
+  let memory: MemoryReplayStore | undefined;
 
   return {
     confirmation: 'jkt',
+    status: () => memory?.status(),
     challenge({ resource }) {
       baseUrlOf(settings.baseUrl, resource);
       return { scheme: 'DPoP', algorithms: settings.algorithms };
@@ -108,8 +109,8 @@ export function dpop(options: DpopOptions = {}): Possession {
       if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
       if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
       const untilMs = acceptedUntilMs(proof, nowMs, clockToleranceMs);
-      replayStore ??= memoryReplayStore(clock);
-      if (!isTrial) await remember(replayStore, proof, untilMs, { clockToleranceMs, client: caller.client });
+      const store = settings.replayStore ?? (memory ??= memoryReplayStore(clock, undefined, gate.logger));
+      if (!isTrial) await remember(store, proof, untilMs, { clockToleranceMs, client: caller.client });
       return nonces?.isAging(untilMs, nowMs) ? nonces.make(nowMs) : undefined;
     },
   };

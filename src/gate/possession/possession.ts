@@ -1,5 +1,7 @@
 import { AuthError } from '../core/errors';
 import type { Clock } from '../core/clock';
+import type { Logger } from '../core/logger';
+import type { GateStatus } from '../core/status';
 import { isObject } from '../core/objects';
 import { usesDpop } from '../token/bearer';
 import type { TokenRequest } from '../token/bearer';
@@ -27,6 +29,12 @@ export interface Possession {
    * @internal
    */
   verify(proof: BoundRequest): string | undefined | Promise<string | undefined>;
+  /**
+   * What it remembers, for the status of its gates.
+   *
+   * @internal
+   */
+  status?(): GateStatus['usedProofs'];
 }
 
 /** What a challenge says about a scheme of its own (RFC 9449 section 7.1). */
@@ -55,6 +63,7 @@ interface PossessionGate {
   readonly clock: Clock;
   readonly clockToleranceMs: number;
   readonly signatures: SignatureVerifier;
+  readonly logger: Logger;
 }
 
 /** Checks that callers hold the keys that their tokens are bound to. */
@@ -64,13 +73,17 @@ export class PossessionVerifier {
   readonly #gate: PossessionGate;
 
   constructor(settings: PossessionSettings, signatures: SignatureVerifier) {
-    const { possession, possessionRequired, issuers, clock, resource } = settings;
+    const { possession, possessionRequired, issuers, clock, logger, resource } = settings;
     const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
     // Proofs for one request come last: one that is used up is of no use for another attempt.
     const isOfRequest = (kind: Possession): number => Number(kind.challenge({ resource }) !== undefined);
     this.#kinds = [...possession].sort((a, b) => isOfRequest(a) - isOfRequest(b));
     this.#isRequired = possessionRequired;
-    this.#gate = { resource, clock, clockToleranceMs, signatures };
+    this.#gate = { resource, clock, clockToleranceMs, signatures, logger };
+  }
+
+  status(): GateStatus['usedProofs'] {
+    return this.#kinds.map((kind) => kind.status?.()).find((status) => status !== undefined);
   }
 
   /**
@@ -120,6 +133,7 @@ interface PossessionSettings {
   readonly resource: string | undefined;
   readonly issuers: readonly { readonly clockToleranceMs: number }[];
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** The client that a token was issued to. */

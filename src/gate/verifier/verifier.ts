@@ -94,7 +94,8 @@ export class GateVerifier {
     const issuers = this.#issuers.map(({ issuer, keys, generations }) => {
       return { issuer, keys: keys.status(), ...(generations && { generations: generations.status() }) };
     });
-    return { ready: issuers.every(isReady), issuers };
+    const usedProofs = this.possession?.status();
+    return { ready: issuers.every(isReady), issuers, ...(usedProofs && { usedProofs }) };
   }
 
   async close(): Promise<void> {

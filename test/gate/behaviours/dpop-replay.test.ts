@@ -105,6 +105,13 @@ describe('a store of used proofs', () => {
     await through.send({ token: boundToken(callerKey(), { client_id: 'another' }) }).expect(200);
   });
 
+  it('in memory is part of the status of the gate', async () => {
+    const through = dpopApp();
+    expect(through.gate.status().usedProofs).toBeUndefined();
+    await through.send().expect(200);
+    expect(through.gate.status().usedProofs).toEqual({ proofs: 1, maxProofs: 500_000 });
+  });
+
   it('gets the client with its issuer', async () => {
     const remember = jest.fn(() => true);
     await dpopApp({ replayStore: { remember } }).send().expect(200);

@@ -1,4 +1,5 @@
 import type { AuthError } from '../../../src/gate';
+import { silentLogger } from '../../../src/gate/core/logger';
 import { dpop } from '../../../src/gate/possession';
 import { SignatureVerifier } from '../../../src/gate/token/signature';
 import type { TokenRequest } from '../../../src/gate/token/bearer';
@@ -8,7 +9,13 @@ import { NOW_MS } from '../../support/issuer';
 /** Checks the proofs for an API at this URL. */
 function verifierAt(baseUrl: string, nowMs = NOW_MS) {
   const kind = dpop({ baseUrl, algorithms: ['ES256'] });
-  const gate = { resource: undefined, clock: () => nowMs, clockToleranceMs: 0, signatures: new SignatureVerifier() };
+  const gate = {
+    resource: undefined,
+    clock: () => nowMs,
+    clockToleranceMs: 0,
+    signatures: new SignatureVerifier(),
+    logger: silentLogger,
+  };
   return {
     verify: async (request: TokenRequest, token: string, bound: string) =>
       kind.verify({ request, token, bound, caller: { client: 'pos-17' }, isTrial: false, gate }),

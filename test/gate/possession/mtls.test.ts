@@ -1,5 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { AuthError } from '../../../src/gate';
+import { silentLogger } from '../../../src/gate/core/logger';
 import { mtls } from '../../../src/gate/possession';
 import type { MtlsOptions } from '../../../src/gate/possession';
 import { SignatureVerifier } from '../../../src/gate/token/signature';
@@ -12,7 +13,13 @@ const [PEM, OTHER_PEM] = [certificates['till-1'].certificate, certificates['till
 const [DER, OTHER_DER] = [new X509Certificate(PEM).raw, new X509Certificate(OTHER_PEM).raw];
 const [BASE64, OTHER_BASE64] = [DER.toString('base64'), OTHER_DER.toString('base64')];
 const THUMBPRINT = createHash('sha256').update(DER).digest('base64url');
-const gate = { resource: undefined, clock: () => NOW_MS, clockToleranceMs: 0, signatures: new SignatureVerifier() };
+const gate = {
+  resource: undefined,
+  clock: () => NOW_MS,
+  clockToleranceMs: 0,
+  signatures: new SignatureVerifier(),
+  logger: silentLogger,
+};
 const bound = { token: 'x', bound: THUMBPRINT, caller: { client: 'x' }, isTrial: false, gate };
 
 /** Whether a request proves the certificate of till-1; why not. */

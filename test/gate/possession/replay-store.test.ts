@@ -5,6 +5,7 @@ import { redisReplayStore } from '../../../src/gate/possession';
 import { memoryReplayStore } from '../../../src/gate/possession/replay-store';
 import { fakeTime } from '../../support/fake-time';
 import { NOW_MS } from '../../support/issuer';
+import { recordingLogger } from '../../support/log';
 
 describe('memoryReplayStore()', () => {
   /** A store at the time 0, which a test moves on. */
@@ -14,23 +15,79 @@ describe('memoryReplayStore()', () => {
     return { time, remember: (id: string, untilMs: number, client = 'x') => store.remember(id, untilMs, client) };
   }
 
-  it('lets one client have half of it, two a third each, and gives the room back when proofs end', () => {
-    const { time, remember } = scene(12);
-    const fill = (client: string, untilMs: number): number => {
-      for (let count = 0; ; count++) {
-        try {
-          void remember(`${client} ${untilMs} ${count}`, untilMs, client);
-        } catch (error) {
-          expect(error).toMatchObject({ reason: 'too_many_proofs' });
-          return count;
+  /** How many proofs a client gets remembered before it is refused. */
+  function fill({ remember }: Pick<ReturnType<typeof scene>, 'remember'>, client: string, untilMs = 10): number {
+    for (let count = 0; ; count++) {
+      try {
+        void remember(`${client} ${untilMs} ${count}`, untilMs, client);
+      } catch (error) {
+        expect(error).toMatchObject({ reason: 'too_many_proofs' });
+        return count;
+      }
+    }
+  }
+
+  it('lets one client have half of it, then each others 1/128, at least one, and gives the room back when proofs end', () => {
+    const store = scene(12);
+    const filled = [fill(store, 'a'), fill(store, 'b', 20), fill(store, 'c', 30), fill(store, 'a', 11)];
+    expect(filled).toEqual([6, 1, 1, 0]);
+    store.time.step(10);
+    expect([fill(store, 'a', 40), fill(store, 'd', 40)]).toEqual([4, 1]);
+  });
+
+  it.each([
+    ['one after another', 1_000],
+    ['in turns', 1],
+    ['some at a time', 37],
+  ])('has room for a 65th client when 64 hold all they may: filled %s', (_how, proofsPerTurn) => {
+    const store = scene(1_280);
+    const sent = new Map<string, number>();
+    const clients = Array.from({ length: 64 }, (_, index) => `client ${index}`);
+    for (let isFilling = true; isFilling;) {
+      isFilling = false;
+      for (const client of clients) {
+        for (let turn = 0; turn < proofsPerTurn; turn++) {
+          const count = (sent.get(client) ?? 0) + 1;
+          try {
+            void store.remember(`${client} ${count}`, 10, client);
+          } catch {
+            break;
+          }
+          sent.set(client, count);
+          isFilling = true;
         }
       }
-    };
-    expect([fill('a', 10), fill('b', 20), fill('c', 30), fill('a', 11)]).toEqual([6, 3, 2, 0]);
-    expect(remember('last', 30, 'd')).toBe(true);
-    expect(fill('e', 30)).toBe(0);
-    time.step(10);
-    expect(fill('a', 40)).toBe(3);
+    }
+    expect(fill(store, 'client 64')).toBe(10);
+  });
+
+  it('has room for a 65th client also where proofs end meanwhile', () => {
+    const store = scene(1_280);
+    for (let round = 0; round < 40; round++) {
+      for (let index = 0; index < 64; index++)
+        fill(store, `client ${(index * 7 + round) % 64}`, 10 + 10 * round + (index % 3) * 15);
+      expect(store.remember(`newcomer ${round}`, 10 + 10 * round, 'newcomer')).toBe(true);
+      store.time.step(10);
+    }
+  });
+
+  it('warns from half on, in the log once a minute and in its status', () => {
+    const time = fakeTime(0);
+    const log = recordingLogger();
+    const store = memoryReplayStore(time.clock, 4, log);
+    const add = (id: string): unknown => store.remember(id, 100_000, id);
+    add('a');
+    expect([store.status(), log.entries]).toEqual([{ proofs: 1, maxProofs: 4 }, []]);
+    add('b');
+    add('c');
+    const message = expect.stringContaining('the replay store in memory is half full');
+    expect(log.entries).toEqual([{ level: 'warn', fields: { proofs: 2, maxProofs: 4 }, message }]);
+    expect(store.status()).toEqual({ proofs: 3, maxProofs: 4, warning: message });
+    time.step(60_000);
+    add('d');
+    expect(log.entries.at(-1)?.fields).toEqual({ proofs: 4, maxProofs: 4 });
+    time.step(40_000);
+    expect([store.status(), log.entries.length]).toEqual([{ proofs: 0, maxProofs: 4 }, 2]);
   });
 
   it('refuses what is new when it is full, and has room again when proofs end', () => {
