@@ -180,6 +180,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       ['--openapi <file>', 'its document (default: openapi.yaml)'],
       ['--issuer-port <port>', 'where the issuer that the server must trust listens (default: 4000)'],
       ['--audience <audience>', 'aud of the tokens (default: https://api.test)'],
+      ['--preset <preset>', 'shape of the tokens, as the server expects them: okta, keycloak, ... (default: rfc9068)'],
       ['--owner <clients>', 'two client ids, the owner of objects and another one: till-7,kiosk-2'],
       ['--class <classes>', 'only these cases: token,scope,spelling,...'],
       ['--depth <quick|full>', 'how many attacks on each operation (default: full up to 12 of them)'],

@@ -64,6 +64,7 @@ export interface CommandOptions {
   readonly javascript?: true;
   readonly header?: readonly string[];
   readonly issuerPort?: string;
+  readonly preset?: string;
   readonly owner?: string;
   readonly baseline?: string;
   readonly class?: string;

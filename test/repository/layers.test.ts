@@ -16,9 +16,9 @@ interface Limits {
 }
 
 const LIMITS: Readonly<Record<string, Limits>> = {
-  gate: { maxCodeLines: 9_300, maxSeam: 35 },
+  gate: { maxCodeLines: 9_300, maxSeam: 36 },
   client: { maxCodeLines: 276, maxSeam: 0 },
-  testing: { maxCodeLines: 5_000, maxSeam: 6 },
+  testing: { maxCodeLines: 5_400, maxSeam: 6 },
   cli: { maxCodeLines: 5_250, maxSeam: 0 },
   app: { maxCodeLines: 1_400, maxSeam: 0 },
 };

@@ -114,7 +114,7 @@ describe('an issuer that listens', () => {
     it.each<[object, string]>([
       [
         { issuer: 'https://login.test' },
-        'startTestIssuer(): unknown option "issuer"; known are port, audience, algorithm, log, clock',
+        'startTestIssuer(): unknown option "issuer"; known are port, audience, preset, scopes, algorithm, log, clock',
       ],
       [{ prt: 1 }, 'startTestIssuer(): unknown option "prt"; did you mean "port"?'],
       [{ port: 70_000 }, 'startTestIssuer(): option "port" must be a whole number of ports from 0 to 65535, got 70000'],

@@ -3,7 +3,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { attempt, didYouMean, escapeUnsafe, isObject } from 'tillgate/internal';
 import { contractCases, startTestIssuer } from '@tillgate/testing';
-import type { CaseClass, ContractCases, ContractCasesOptions, ContractReport, HttpTestIssuer } from '@tillgate/testing';
+import type {
+  CaseClass,
+  ContractCases,
+  ContractCasesOptions,
+  ContractReport,
+  HttpTestIssuer,
+  HttpTestIssuerOptions,
+} from '@tillgate/testing';
 import { CASE_CLASSES, parseYaml } from '@tillgate/testing/internal';
 import type { CaseFailure } from '@tillgate/testing/internal';
 import { CliError, EXIT, print, readHeaders, write } from '../command';
@@ -48,13 +55,14 @@ const KEY_PAUSE_MS = 500;
 /** `tillgate contract`: the contract cases against a server that runs. */
 export async function contract(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
-  const { openapi = 'openapi.yaml', issuerPort = '4000', audience, baseline, ...settings } = readSettings(options);
+  const { openapi = 'openapi.yaml', issuerPort = '4000', baseline, ...others } = readSettings(options);
+  const { audience, preset, scopes, ...settings } = others;
   const url = attempt(() => new URL(settings.url ?? ''));
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new CliError('--url: expected the URL of the server, for example --url http://127.0.0.1:3000', EXIT.usage);
   }
   const known = readBaseline(baseline);
-  const issuer = await start(Number(issuerPort), audience);
+  const issuer = await start({ port: Number(issuerPort), audience, preset, scopes });
   try {
     const trust = `issuer ${issuer.issuer}, audience ${issuer.audience}`;
     write(
@@ -132,11 +140,14 @@ function casesOf(options: Parameters<typeof contractCases>[0]): ReturnType<typeo
   }
 }
 
-async function start(port: number, audience: string | undefined): Promise<HttpTestIssuer> {
+async function start(given: HttpTestIssuerOptions): Promise<HttpTestIssuer> {
   try {
-    return await startTestIssuer({ port, audience });
+    return await startTestIssuer(given);
   } catch (error) {
-    throw new CliError(`--issuer-port ${port}: ${(error as Error).message}; choose another one`, EXIT.usage);
+    const { message } = error as Error;
+    // It names the option of the configuration file.
+    if (error instanceof TypeError && !message.includes('"port"')) throw new CliError(message, EXIT.usage);
+    throw new CliError(`--issuer-port ${given.port}: ${message}; choose another one`, EXIT.usage);
   }
 }
 
@@ -146,6 +157,8 @@ interface Settings extends Omit<ContractCasesOptions, 'openapi' | 'issuer' | 'ur
   readonly openapi?: string;
   readonly issuerPort?: string | number;
   readonly audience?: string;
+  readonly preset?: HttpTestIssuerOptions['preset'];
+  readonly scopes?: HttpTestIssuerOptions['scopes'];
   readonly baseline?: string;
   readonly allowUntested?: boolean;
   readonly waitSeconds: number;
@@ -153,7 +166,7 @@ interface Settings extends Omit<ContractCasesOptions, 'openapi' | 'issuer' | 'ur
 
 /** The flags, and what the configuration file has beside them. */
 function readSettings(options: CommandOptions): Settings {
-  const { config, url, openapi, issuerPort, audience, baseline, depth, header } = options;
+  const { config, url, openapi, issuerPort, audience, preset, baseline, depth, header } = options;
   const file = config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   const { wait: fileWait, ...fromFile } = (file === undefined ? {} : readConfig(file)) as Partial<Settings> & {
     wait?: unknown;
@@ -164,7 +177,7 @@ function readSettings(options: CommandOptions): Settings {
   const waitSeconds = Number(options.wait ?? fileWait ?? WAIT_SECONDS);
   if (!(waitSeconds >= 0)) throw new CliError(`--wait: got "${options.wait}", expected seconds`, EXIT.usage);
   const flags = {
-    ...{ url, openapi, issuerPort, audience, baseline, depth },
+    ...{ url, openapi, issuerPort, audience, preset, baseline, depth },
     ...{ strict: options.strict, hides: options.hides, allowUntested: options.allowUntested, ignore: options.ignore },
     generations: options.generations === undefined ? undefined : true,
     headers: header && { ...fromFile.headers, ...readHeaders(header) },

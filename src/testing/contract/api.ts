@@ -1,7 +1,9 @@
-import { attempt } from 'tillgate/internal';
+import type { Gate } from 'tillgate';
+import { attempt, gateOf } from 'tillgate/internal';
 import { describeRoutes, wayTo } from '../audit/app-routes';
 import { basePathOf, declaredScopes, loadDocument } from '../openapi/document';
 import type { ContractDocument } from '../openapi/document';
+import { reshaped } from '../issuer/test-issuer';
 import { operationsOf } from './operation';
 import type { Operation } from './operation';
 import type { ContractSettings } from './options';
@@ -23,6 +25,8 @@ export interface ApiUnderTest extends Target {
   readonly tested: readonly Operation[];
   readonly rules: RefusalRules;
   readonly declaredScopes: readonly string[];
+  /** The gate of Tillgate that the app has, where it can be seen. */
+  readonly gate: Gate | undefined;
   /** Whether superseded tokens must be refused. */
   readonly hasGenerations: boolean;
   /** Whether every row of the attacks is tried. */
@@ -42,29 +46,32 @@ export interface ApiUnderTest extends Target {
 const FULL_UP_TO = 12;
 
 /** Reads the document, and connects to the app or the server. */
-export function apiUnderTest(settings: ContractSettings): ApiUnderTest {
-  const document = loadDocument(settings.openapi);
-  const basePath = settings.basePath ?? basePathOf(document);
-  const operations = operationsOf(document, basePath, settings);
+export function apiUnderTest(given: ContractSettings): ApiUnderTest {
+  const document = loadDocument(given.openapi);
+  const basePath = given.basePath ?? basePathOf(document);
+  const operations = operationsOf(document, basePath, given);
   const tested = operations.filter(({ access }) => access === 'anybody' || access === 'token');
   const guarded = tested.filter(({ access }) => access === 'token');
-  const { app, url, depth, generations } = settings;
+  const { app, url, depth, generations } = given;
   const ways = new Map(operations.map((one) => [one, app && wayTo(app, one.method, one.path)]));
+  const gate = [...ways.values()].flatMap((way) => way?.before ?? []).find((one) => gateOf(one));
+  const [shape] = (gate && gateOf(gate)?.settings.issuers) ?? [];
+  const settings = shape ? { ...given, issuer: reshaped(given.issuer, shape) } : given;
 
   /** Operations behind the same functions have the same gate; over HTTP all are taken for one until they differ. */
-  function gateOf(operation: Operation): readonly object[] {
+  function functionsBefore(operation: Operation): readonly object[] {
     const before = ways.get(operation)?.before ?? [];
     return before.filter((one) => !PARSERS.includes((one as { readonly name: string }).name));
   }
   function representativeOf(operation: Operation): Operation {
-    const gate = gateOf(operation);
+    const own = functionsBefore(operation);
     const isSame = (other: readonly object[]): boolean =>
-      other.length === gate.length && other.every((one, index) => one === gate[index]);
-    return guarded.find((one) => isSame(gateOf(one))) ?? operation;
+      other.length === own.length && other.every((one, index) => one === own[index]);
+    return guarded.find((one) => isSame(functionsBefore(one))) ?? operation;
   }
 
   return {
-    ...{ document, basePath, settings, operations, tested, representativeOf },
+    ...{ document, basePath, settings, operations, tested, representativeOf, gate: gate as Gate | undefined },
     ...(app ? appTarget(app, settings) : urlTarget(url as URL, settings.headers)),
     rules: refusalRules({ ...settings, hasGate: app !== undefined && hasGate(app) }),
     declaredScopes: declaredScopes(document),

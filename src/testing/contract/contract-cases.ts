@@ -15,7 +15,7 @@ import { readContractOptions } from './options';
 import type { ContractCasesOptions } from './options';
 import { contractReport } from './report';
 import type { ContractReport } from './report';
-import { acceptanceCases, describeRefusal, documentCase, isOfUnknownKey, refusalCases } from './requirements';
+import { acceptanceCases, describeRefusal, detailOf, documentCase, isOfUnknownKey, refusalCases } from './requirements';
 import { assertNoMismatch } from './responses';
 import { send, sufficient } from './subject';
 import type { ContractCase, Subject } from './subject';
@@ -92,6 +92,9 @@ function refuseUnknown(requests: ContractCasesOptions['requests'], operations: r
   );
 }
 
+/** Refusals that do not say what the token lacks. */
+const OF_SHAPE = /wrong_type|claims|generation|invalid_token/;
+
 /**
  * Makes the case that comes first: whether the API trusts the issuer at all. Without that every other case fails, for a
  * reason that none of them can name. Calls one operation after the other until one accepts a good token; an operation
@@ -107,13 +110,16 @@ function trustCase(subjects: readonly Subject[]): readonly ContractCase[] {
     for (const subject of needToken) {
       const { response: withoutToken } = await send(subject, {});
       if (withoutToken.status !== 401) continue;
-      const { response } = await send(subject, sufficient(subject));
+      const transport = sufficient(subject);
+      const { response } = await send(subject, transport);
       const isRefused = [401, 503].includes(response.status) || response.dropped !== undefined;
       // A DELETE works once: this may be the time.
       if (response.status < 300) subject.findings.of(subject.operation).accepted.add(response.status);
       if (!isRefused && !isOfUnknownKey(response)) return;
       if (subject.operation.hasKey) continue;
-      refusals.push(`${subject.operation.name} responded ${describeRefusal(response)}`);
+      const text = describeRefusal(response);
+      const detail = refusals.length === 0 && OF_SHAPE.test(text) ? await detailOf(subject, transport) : undefined;
+      refusals.push(`${subject.operation.name} responded ${text}${detail === undefined ? '' : ` (${detail})`}`);
     }
     const [first, ...others] = refusals;
     if (first === undefined) return;

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { explain } from 'tillgate';
 import { isObject } from 'tillgate/internal';
 import { ATTACKS, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
@@ -129,7 +130,8 @@ async function refuse(
     const reached = trace.reached();
     // Where no token of the issuer is accepted, what refuses them is unknown: that nothing is open is all that counts.
     if (reached.length === 0 && response.status >= 300 && !(await takesToken(subject))) return response;
-    const mismatches = [...compared.filter(({ isNotice }) => !isNotice).map(nameLimit), ...compareReached(reached)];
+    const wrong = compared.filter(({ isNotice }) => !isNotice).map((one) => nameLimit(one, response));
+    const mismatches = [...wrong, ...compareReached(reached)];
     if (mismatches.length > 0 && performance.now() < deadlineMs) {
       await wait(RETRY_MS);
       continue;
@@ -163,10 +165,23 @@ async function accept(subject: Subject, name: string, transport: TokenTransport)
     const key = 'the key in its Authorization header is no token of the issuer';
     return void (found.notTested = `${key}: good tokens got ${status}; give the value in "requests", or test it by hand`);
   }
-  assertNoMismatch(name, compareAccepted(response, subject), exchange);
+  const mismatches = compareAccepted(response, subject);
+  const detail = mismatches.length > 0 ? await detailOf(subject, transport) : undefined;
+  const saying = detail === undefined ? [] : [{ what: 'the gate', got: detail, expected: 'to accept it' }];
+  assertNoMismatch(name, [...mismatches, ...saying], exchange);
   for (const one of subject.operation.documented.compare(response)) noteDifference(found, one);
   found.accepted.add(response.status);
   if (response.status >= 200 && response.status < 300) found.good = response;
+}
+
+/** What the gate of the app says about the token that it refuses. */
+export async function detailOf({ api, operation }: Subject, { headers }: TokenTransport): Promise<string | undefined> {
+  const token = /^Bearer (.*)$/.exec(String(headers?.['authorization']))?.[1];
+  if (!api.gate || token === undefined) return undefined;
+  const [scopes = [], ...others] = operation.security;
+  const need = scopes.length > 0 && others.length === 0 ? { scopes } : {};
+  const { checks } = await explain(token, { gate: api.gate, ...need });
+  return checks.find(({ outcome }) => outcome === 'failed')?.detail;
 }
 
 const takers = new WeakMap<Operation, Promise<boolean>>();
@@ -210,9 +225,9 @@ function compareAccepted(response: ApiResponse, { operation }: Subject): readonl
 }
 
 /** A 429 that no case expects is about the number of requests, not about the token. */
-function nameLimit(mismatch: Mismatch): Mismatch {
+function nameLimit(mismatch: Mismatch, response: ApiResponse): Mismatch {
   const { what, got, expected } = mismatch;
-  if (what !== 'status' || got !== 429) return mismatch;
+  if (what !== 'status' || got !== 429 || isOfUnknownKey(response)) return mismatch;
   return { what, got, expected: `${String(expected)}; this is a rate limit: raise it for tests` };
 }
 

@@ -1,11 +1,24 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { memoryGenerations } from 'tillgate/generations';
 import type { MemoryLog } from 'tillgate/generations';
-import { ALGORITHMS, dependencies, describe, didYouMean, option, readOptions, systemSchedule } from 'tillgate/internal';
+import {
+  adviceContext,
+  ALGORITHMS,
+  dependencies,
+  describe,
+  didYouMean,
+  isObject,
+  option,
+  PRESETS,
+  readOptions,
+  systemSchedule,
+} from 'tillgate/internal';
 import type { Schedule, TableOf, ValuesOf } from 'tillgate/internal';
 import type { GateOptions, IssuerOptions } from 'tillgate';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
 import type { Algorithm, TestKey, TestToken } from './test-token';
+import { inShape } from './token-shape';
+import type { TokenShape } from './token-shape';
 
 /** Options of `createTestIssuer()`. */
 export interface TestIssuerOptions {
@@ -13,6 +26,10 @@ export interface TestIssuerOptions {
   readonly issuer?: string | undefined;
   /** `aud` of the tokens. Default `https://api.test`. */
   readonly audience?: string | undefined;
+  /** Shape of the tokens: their type and claims. Default `rfc9068`. */
+  readonly preset?: IssuerOptions['preset'];
+  /** As `scopes` of `authenticate()`: the claim that gets the scopes of a token, under names that the map has for them. */
+  readonly scopes?: IssuerOptions['scopes'];
   /** Signs good tokens. Default `ES256`. */
   readonly algorithm?: `${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519' | undefined;
   /** Time in ms since the epoch on which the issuer's `clock` is based. Default: the wall clock. */
@@ -71,6 +88,10 @@ export interface TestIssuer {
 /** The options that every test issuer has. */
 export const TEST_ISSUER_OPTIONS = {
   audience: option.string('https://api.test'),
+  preset: option.oneOf(Object.keys(PRESETS) as NonNullable<IssuerOptions['preset']>[]),
+  scopes: option('an object with from, map or both', (given) =>
+    isObject(given) ? (given as NonNullable<IssuerOptions['scopes']>) : undefined,
+  ),
   algorithm: option.oneOf(ALGORITHMS, 'ES256'),
   log: option.boolean(false),
   ...dependencies('clock'),
@@ -107,13 +128,13 @@ export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
  */
 export function publishingIssuer(
   issuer: string,
-  { audience, algorithm, clock: base, log: isLogging }: ValuesOf<typeof TEST_ISSUER_OPTIONS>,
+  { audience, preset, scopes, algorithm, clock: base, log: isLogging }: ValuesOf<typeof TEST_ISSUER_OPTIONS>,
   keysFrom: 'options' | 'http',
 ): { readonly testIssuer: TestIssuer; readonly jwks: object; readonly log: MemoryLog } {
   const moved = testClock(base);
   const { schedule } = moved;
   const keys = testKeySet(algorithm);
-  const { log, generationOf, bump } = testGenerations(moved.clock.now, schedule);
+  const { log, generationOf, issueTimeOf, bump } = testGenerations(moved.clock.now, schedule);
   const clock: TestClock = {
     ...moved.clock,
     set(ms) {
@@ -127,7 +148,19 @@ export function publishingIssuer(
 
   // Test runners print a stack below each line on the console.
   const logger = isLogging ? {} : { logger: false as const };
-  const options = { issuer, audience, generationSource: log, clock: clock.now, schedule, ...logger };
+  const shape = preset || scopes ? shapeOf(preset ?? 'rfc9068', scopes) : undefined;
+  const given = { ...(preset && { preset }), ...(scopes && { scopes }), ...logger };
+  const options = { issuer, audience, generationSource: log, clock: clock.now, schedule, ...given };
+
+  function tokenIn(own: TokenShape | undefined, token: TestToken = {}): string {
+    const { clientId = DEFAULT_CLIENT } = token;
+    const state = { issuer, audience, nowMs: clock.now(), generationOf, key: keys.signing, foreignKey };
+    const isByTime = own?.generationClaim === 'iat' && !token.expired;
+    const issued = isByTime ? { ...state, nowMs: issueTimeOf(clientId) } : state;
+    const signed = signTestToken(own ? inShape(token, clientId, generationOf(clientId), own) : token, issued);
+    if (token.superseded) bump(clientId);
+    return signed;
+  }
   const testIssuer: TestIssuer = {
     issuer,
     audience,
@@ -136,33 +169,56 @@ export function publishingIssuer(
     get keyId() {
       return keys.signing.keyId;
     },
-    token(token = {}) {
-      const state = { issuer, audience, nowMs: clock.now(), generationOf, key: keys.signing, foreignKey };
-      const signed = signTestToken(token, state);
-      if (token.superseded) bump(token.clientId);
-      return signed;
-    },
+    token: (token) => tokenIn(shape, token),
     bump,
     rotate: () => keys.rotate(),
     removeKey: (keyId) => keys.remove(keyId),
   };
+  signers.set(testIssuer, tokenIn);
   return { testIssuer, jwks: keys.jwks, log };
+}
+
+const signers = new WeakMap<object, (shape: TokenShape, token?: TestToken) => string>();
+
+/** An issuer whose tokens are in the shape that a gate expects; one that this kit has not made stays as it is. */
+export function reshaped<Source extends Pick<TestIssuer, 'token'>>(issuer: Source, shape: TokenShape): Source {
+  const sign = signers.get(issuer);
+  if (!sign) return issuer;
+  const token = (one?: TestToken): string => sign(shape, one);
+  return Object.create(issuer, { token: { value: token } }) as Source;
+}
+
+function shapeOf(name: NonNullable<IssuerOptions['preset']>, given: IssuerOptions['scopes']): TokenShape {
+  const { scopes } = adviceContext('', { preset: name, scopes: given });
+  const preset = PRESETS[name];
+  return { preset, scopes, generationClaim: preset.generationClaim };
 }
 
 /** Keeps the generations of clients in memory, in a log that gates have read when the next request comes. */
 function testGenerations(clock: () => number, schedule: Schedule) {
   const log = memoryGenerations({ clock, schedule });
   const floors = new Map<string, number>();
+  /** When the last token of a client was issued that is compared by its time, in ms. */
+  const issued = new Map<string, number>();
   // The first one is so early that setting the clock back never puts a generation in the future.
   const generationOf = (clientId: string): number => floors.get(clientId) ?? 1e12; // Times in ms begin here.
 
+  /** Not before the second after a change: the gate rounds the time down to seconds. */
+  function issueTimeOf(clientId: string): number {
+    const floorMs = floors.has(clientId) ? Math.ceil(generationOf(clientId) / 1000) * 1000 : 0;
+    const timeMs = Math.max(clock(), floorMs);
+    issued.set(clientId, Math.floor(timeMs / 1000) * 1000);
+    return timeMs;
+  }
+
   function bump(clientId = DEFAULT_CLIENT): number {
-    const generation = Math.max(generationOf(clientId) + 1, Math.floor(clock()));
+    const afterIssue = (issued.get(clientId) ?? 0) + 1;
+    const generation = Math.max(generationOf(clientId) + 1, Math.floor(clock()), afterIssue);
     floors.set(clientId, generation);
     void log.append([[clientId, generation]]);
     return generation;
   }
-  return { log, generationOf, bump };
+  return { log, generationOf, issueTimeOf, bump };
 }
 
 /** Makes the keys of a test issuer: one signs, all are published. Every change replaces the list in the published set. */
