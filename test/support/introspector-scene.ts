@@ -23,8 +23,11 @@ export interface IntrospectorScene extends ReturnType<typeof introspector<object
   readonly result: (token: string, address?: string) => Promise<unknown>;
 }
 
-/** Makes an introspector whose responses a test fills. */
-export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
+/** Makes an introspector whose responses a test fills, or a function of the test decides. */
+export function introspectorScene(
+  cacheMs = 30_000,
+  respond?: (token: string, nowMs: number) => object | Error | undefined,
+): IntrospectorScene {
   const time = fakeTime();
   const log = recordingLogger();
   const asked: string[] = [];
@@ -40,7 +43,7 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
         signal.addEventListener('abort', () => reject(new FetchError(`it ${String(signal.reason)}`)));
       });
     }
-    const answer = answers.get(token) ?? answers.get('*');
+    const answer = respond ? respond(token, time.clock()) : (answers.get(token) ?? answers.get('*'));
     if (answer instanceof Error) throw answer;
     return answer as Readonly<Record<string, unknown>> | undefined;
   }

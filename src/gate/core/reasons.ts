@@ -288,10 +288,10 @@ const ROWS = {
     check: 'key',
     about: 'outage',
     cause:
-      'The access token names an unknown key, and the issuer has been asked about such keys as often as is allowed; or too many new tokens of this client or network wait for introspection or the verification of their signatures (ES384, ES512).',
+      'The access token names an unknown key, and the issuer has been asked about such keys as often as is allowed; or too many new tokens of this client or network wait for introspection or the verification of their signatures (ES384, ES512); or the introspection endpoint has responded with 429, and for a minute after that too many tokens of this network were not active.',
     caller: RETRY_LATER,
     operator:
-      'A few are normal after a change of keys. Many can be an attack with made-up tokens: limit its addresses, and set "trust proxy", so that the gate sees them.',
+      'A few are normal after a change of keys. Many can be an attack with made-up tokens: limit its addresses, and set "trust proxy", so that the gate sees them. If the log says that the introspection endpoint limits calls, have its limit raised for this API.',
   },
   too_many_proofs: {
     status: 429,

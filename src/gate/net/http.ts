@@ -27,10 +27,17 @@ export interface FetchOptions {
 export class FetchError extends Error {
   override readonly name = 'FetchError';
   readonly status: number | undefined;
+  /** The header Retry-After of the response. */
+  readonly retryAfter: string | undefined;
 
-  constructor(message: string, options: { readonly status?: number; readonly cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    options: { readonly status?: number; readonly retryAfter?: string | undefined; readonly cause?: unknown } = {},
+  ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
-    this.status = options.status;
+    const { status, retryAfter } = ownMembers(options);
+    this.status = status;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -62,7 +69,7 @@ export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> 
     await body?.cancel();
     if (status === 200) return refuseDocument(url, `responded with another content type than ${contentType}`, status);
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
-    return refuseDocument(url, `responded with ${status}${advice}`, status);
+    return refuseDocument(url, `responded with ${status}${advice}`, status, headers.get('retry-after') ?? undefined);
   }
   return unlessAborted(signal, loggableUrl(url), work());
 }
@@ -70,8 +77,8 @@ export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> 
 const MAX_BYTES = 1_048_576;
 const NO_BYTES = Buffer.alloc(0);
 
-function refuseDocument(url: string, why: string, status: number): never {
-  throw new FetchError(`${loggableUrl(url)} ${why}`, { status });
+function refuseDocument(url: string, why: string, status: number, retryAfter?: string): never {
+  throw new FetchError(`${loggableUrl(url)} ${why}`, { status, retryAfter });
 }
 
 function fail(url: string, cause: unknown): never {

@@ -16,7 +16,7 @@ export function clientUnit(issuer: string, clientId: string): string {
 }
 
 /** Who is counted, by what a caller cannot have many of: its client where that is proven, else its site. */
-function unitOf({ client, address = '' }: Caller): string {
+export function unitOf({ client, address = '' }: Caller): string {
   return client ?? `site ${siteOf(address)}`;
 }
 

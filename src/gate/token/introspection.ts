@@ -9,16 +9,14 @@ import { option, matching, url } from '../core/options';
 import type { TableOf } from '../core/options';
 import { Outage, retryAfterSeconds } from '../core/outage';
 import { clientAuthorization, loggableUrl } from '../core/urls';
-import { FairQueue } from './fair-queue';
+import { CallersByAddress, CallLimit } from './call-limit';
+import { FairQueue, unitOf } from './fair-queue';
 import type { Caller } from './fair-queue';
 import { Exchanges, FetchError, fetchObject, unlessAborted } from '../net/http';
 import { MAX_TOKEN_LENGTH } from './jws';
 import { discoverEndpoint } from './keys/fetch-keys';
 import type { DiscoveryOptions } from './keys/fetch-keys';
-import { freezeJson } from '../net/strict-json';
 import type { JsonObject } from '../net/strict-json';
-import { claimsCheck, isBoundByDpop } from './verify';
-import type { ClaimRules, ClaimsCheck } from './verify';
 
 /** How the authorization server is asked about opaque tokens (RFC 7662). */
 export interface OpaqueOptions {
@@ -96,67 +94,13 @@ export function introspectionEndpoint(
     });
 }
 
-/**
- * Members in which servers name the kind of a token: `token_type` (RFC 7662 section 2.2), `token_use` (Ory Hydra), `typ`
- * (Keycloak). Some respond about refresh tokens too.
- */
-const KIND_MEMBERS = ['token_type', 'token_use', 'typ'];
-const ACCESS_TOKEN_KINDS = ['bearer', 'access_token', 'access', 'at+jwt'];
-
-/**
- * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
- * issuer itself responded, and that the members which only some servers return (`sub`, `jti`) may be.
- *
- * @param canLackClient - accepts a response without a client id (optional in RFC 7662 section 2.2), whose client is then called
- *   `sub:<sub>`: the name of a user alone could be that of a client
- */
-export function introspectedClaimsCheck(rules: ClaimRules, canLackClient: boolean, clock: Clock): ClaimsCheck {
-  const { preset, issuer } = rules;
-  const clientIdClaims = [...new Set([...preset.clientIdClaims, 'client_id'])];
-  const relaxed = { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: [] } };
-  const verifyClaims = claimsCheck(relaxed, clock);
-
-  /** The claims with the name of their client, for the check only. */
-  function withClient(claims: JsonObject): JsonObject {
-    const { sub } = claims;
-    if (clientIdClaims.some((name) => claims[name] !== undefined)) return claims;
-    if (!canLackClient || typeof sub !== 'string' || sub === '') throw new AuthError('invalid_claims', WITHOUT_CLIENT);
-    return ownMembers({ ...claims, client_id: `sub:${sub}` });
-  }
-
-  return function verifyIntrospected(given) {
-    for (const member of KIND_MEMBERS) checkKind(given[member], given);
-    const claims = 'iss' in given ? given : ownMembers({ iss: issuer, ...given });
-    return { ...verifyClaims(withClient(claims)), claims: freezeJson(claims) };
-  };
-}
-
-const WITHOUT_CLIENT = {
-  privateDetail:
-    'the introspection response has no client_id: have the authorization server return it (optional in RFC 7662); with ' +
-    'generationClaim: false and without clientIds, sub is enough',
-};
-
-/** RFC 9449 section 6.2: a token of type DPoP is bound to a key, which its `cnf` names. Without one no proof can be checked. */
-function checkKind(kind: unknown, claims: JsonObject): void {
-  if (kind === undefined) return;
-  const name = typeof kind === 'string' ? kind.toLowerCase() : undefined;
-  if (name === 'dpop') {
-    if (isBoundByDpop(claims)) return;
-    throw new AuthError('sender_constrained', { privateDetail: 'the token is of type DPoP, and cnf.jkt is missing' });
-  }
-  if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {
-    throw new AuthError('wrong_type', { privateDetail: 'the introspection response is about another kind of token' });
-  }
-}
-
 /** Knows which opaque tokens are active, by asking their issuer. */
 interface Introspector<Known> {
   /** What is known about a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
   readonly get: (token: string) => Known | undefined;
   /**
    * Asks about a token. Rejects with an AuthError `malformed_token`, `inactive`, `introspection_unavailable`, or
-   * `too_many_unknown_keys` where too many tokens of the same client or site wait.
+   * `too_many_unknown_keys` where too many tokens of the same client or site wait, or the endpoint limits its calls.
    *
    * @param caller - counts until the token was active once, then its client does
    */
@@ -185,7 +129,11 @@ const MAX_INACTIVE = 10_000;
 const ASKING_BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 /** Time between two probes with a token of the gate: the shortest pause. */
 const PROBE_EVERY_MS = 125;
-const REFUSED = 'the authorization server refuses clientId or clientSecret of introspection';
+const CREDENTIAL_REFUSED = 'the authorization server refuses clientId or clientSecret of introspection';
+const LIMITED =
+  'the introspection endpoint limits calls: opaque tokens that are new here are 429 until its Retry-After is over';
+const SHARED_ADDRESS =
+  'more than half of all callers have one address: if it is that of a proxy, set "trust proxy", because callers share by address';
 /** Pause between two warnings about responses that only some tokens get. */
 const WARNING_EVERY_MS = 60_000;
 
@@ -223,6 +171,8 @@ export function introspector<Known extends object>({
   const exchanges = new Exchanges(schedule);
   const turn = spacer();
   const outage = new Outage(ASKING_BACK_OFF, clock, random);
+  const limit = new CallLimit(clock);
+  let callers: CallersByAddress | undefined = new CallersByAddress();
   let closed = false;
   let warnedMs = -Infinity;
   let probing = false;
@@ -240,22 +190,25 @@ export function introspector<Known extends object>({
   }
 
   async function ask(token: string, id: string, caller: Caller): Promise<Known> {
-    requireAvailable();
-    const client = active.get(id, NO_OPTIONS)?.client;
+    const known = active.get(id, NO_OPTIONS);
+    const site = (known ?? caller.client) ? undefined : unitOf(caller);
+    noteAddress(caller.address);
+    requireAvailable(site);
     return exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => {
-      return calls.run({ ...caller, client }, 1, () => callFor(token, id, signal), signal);
+      return calls.run({ ...caller, client: known?.client }, 1, () => callFor(token, id, site, signal), signal);
     });
   }
 
-  function requireAvailable(): void {
+  function requireAvailable(site: string | undefined): void {
     const { waitMs } = outage;
     if (closed || waitMs > 0) throw unavailable('the introspection endpoint is not asked for now', waitMs);
+    limit.requireAllowed(site);
   }
 
-  async function callFor(token: string, id: string, signal: AbortSignal): Promise<Known> {
+  async function callFor(token: string, id: string, site: string | undefined, signal: AbortSignal): Promise<Known> {
     await turn();
     // The endpoint can have failed while this call waited.
-    requireAvailable();
+    requireAvailable(site);
     const askedMs = clock();
     let claims: JsonObject | undefined;
     try {
@@ -265,6 +218,7 @@ export function introspector<Known extends object>({
     }
     recovered();
     if (!claims) {
+      limit.count(site);
       active.delete(id);
       inactive.set(id, askedMs, NO_OPTIONS);
       throw new AuthError('inactive');
@@ -275,6 +229,12 @@ export function introspector<Known extends object>({
     return known;
   }
 
+  function noteAddress(address: string | undefined): void {
+    if (address === undefined || !callers?.isMostOf(address)) return;
+    callers = undefined;
+    logger.warn({ issuer, address }, SHARED_ADDRESS);
+  }
+
   function recovered(): void {
     outage.end((fields) => logger.info({ issuer, ...fields }, 'the introspection endpoint responds again'));
   }
@@ -282,8 +242,9 @@ export function introspector<Known extends object>({
   function failed(error: unknown): AuthError {
     const { message } = failureOf(error);
     const { waitMs } = outage;
+    if (isLimited(error)) return limit.refusal;
     // A logger that throws must not end the process.
-    if (!closed && waitMs === 0) probe(message).catch(() => undefined);
+    if (!closed && waitMs === 0 && !limit.isPaused) probe(message).catch(() => undefined);
     return unavailable(message, waitMs);
   }
 
@@ -298,7 +259,7 @@ export function introspector<Known extends object>({
     try {
       await exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => askAbout(`made-up-by-tillgate-${randomUUID()}`, signal));
     } catch (error) {
-      if (!closed) pause(failureOf(error));
+      if (!closed && !isLimited(error)) pause(failureOf(error));
       return;
     } finally {
       probing = false;
@@ -309,10 +270,18 @@ export function introspector<Known extends object>({
     logger.warn({ issuer, detail }, 'a token could not be introspected');
   }
 
+  /** Whether the endpoint has responded with 429, which is no outage. */
+  function isLimited(error: unknown): boolean {
+    const { message, status, retryAfter } = failureOf(error);
+    if (status !== 429) return false;
+    if (limit.begin(retryAfter)) logger.warn({ issuer, detail: message }, LIMITED);
+    return true;
+  }
+
   function pause({ message, status }: ReturnType<typeof failureOf>): void {
     const areRefused = status === 401 || status === 403;
     outage.fail(message, (fields) => {
-      if (areRefused) logger.error({ issuer, ...fields }, REFUSED);
+      if (areRefused) logger.error({ issuer, ...fields }, CREDENTIAL_REFUSED);
       else logger.warn({ issuer, ...fields }, 'the introspection endpoint is not available');
     });
   }
@@ -370,8 +339,9 @@ function idOf(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
-function failureOf(error: unknown): Pick<FetchError, 'message' | 'status'> {
-  return error instanceof FetchError ? error : { message: 'introspection failed', status: undefined };
+function failureOf(error: unknown): Pick<FetchError, 'message' | 'status' | 'retryAfter'> {
+  if (error instanceof FetchError) return error;
+  return { message: 'introspection failed', status: undefined, retryAfter: undefined };
 }
 
 function unavailable(privateDetail: string, waitMs: number): AuthError {

@@ -234,6 +234,22 @@ it('a flood of one site does not delay the token of another', async () => {
   await Promise.all(flood);
 });
 
+it('a 429 of the introspection endpoint is no outage: 429 with what is left of its Retry-After, and known tokens are 200', async () => {
+  const through = introspectingGate();
+  await through.get('good').expect(200);
+  through.reached.length = 0;
+  const headers = { 'Retry-After': '50' };
+  through.endpoint.down = new Response(`${SECRET} ${OPAQUE}`, { status: 429, headers });
+  expectRefusal(await through.get(OPAQUE), 'too_many_unknown_keys', through, { retryAfter: 50 });
+  await through.time.advance(20_000);
+  expectRefusal(await through.get('another'), 'too_many_unknown_keys', through, { retryAfter: 30 });
+  expect(through.endpoint.sent).toHaveLength(2);
+  await through.get('good').expect(200);
+  through.endpoint.down = undefined;
+  await through.time.advance(30_000);
+  expect((await through.get('another')).body.code).toBe('inactive');
+});
+
 /** A good token whose header says alg none. */
 const UNSIGNED = token({ header: { alg: 'none' } }).replace(/[^.]+$/, '');
 
