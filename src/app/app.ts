@@ -5,6 +5,7 @@ import helmet from 'helmet';
 import { authenticate, problemHandler, protectedResourceMetadata } from 'tillgate';
 import type { Gate } from 'tillgate';
 import { commerceRouter } from './commerce/router';
+import { inviteBody, unlessWaiting } from './continue';
 import { loadContract } from './contract';
 import { docsPage } from './docs-page';
 import { healthRoutes } from './health';
@@ -46,9 +47,10 @@ export function createApp(settings: AppSettings, clock?: () => number): Commerce
   // Before the gate, so that pages can read its refusals too.
   if (corsOrigins) v1.use(cors({ origin: [...corsOrigins], exposedHeaders: EXPOSED, maxAge: PREFLIGHT_AGE_SECONDS }));
   // Forms are parsed only to refuse tokens in them.
-  v1.use(express.urlencoded({ extended: false, limit: '16kb' }));
+  v1.use(unlessWaiting(express.urlencoded({ extended: false, limit: '16kb' })));
   v1.use(gate);
   v1.use(limit.handler);
+  v1.use(inviteBody);
   v1.use(commerceRouter(contract, clock));
 
   const app = express();

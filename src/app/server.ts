@@ -2,6 +2,7 @@ import { createServer, STATUS_CODES } from 'node:http';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { awaitContinue, isWaiting } from './continue';
 import { withoutSlash } from './pages';
 import type { AppSettings } from './settings';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
@@ -64,11 +65,18 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   let hasArrival = false;
   const handle: RequestListener = (req, res) => {
     hasArrival = true;
+    const earlier = responses.get(req.socket);
+    // Refused before its body: the connection closes, and no further request on it counts (RFC 9112 section 9.6).
+    if (isWaiting(earlier) && earlier?.headersSent) return;
     responses.set(req.socket, res);
     if (isDraining) res.setHeader('Connection', 'close');
     handler(req, res);
   };
   const server = createServer({ connectionsCheckingInterval: CHECK_EVERY_MS }, handle);
+  server.on('checkContinue', (req, res) => {
+    awaitContinue(res, () => isDraining);
+    handle(req, res);
+  });
   function track(socket: Socket): void {
     hasNewConnection = hasArrival = true;
     sockets.add(socket);
