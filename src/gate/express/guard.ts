@@ -9,9 +9,9 @@ import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } fro
 import type { ScopeRequirement } from '../verifier/scope-requirement';
 import { isTrial, letTryGuard } from './report-only';
 import type { GuardCheck } from './report-only';
-import { otherCopyOf, requestIdOf, routeOf, stateOf } from './request-state';
+import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
-import { handleRejection, sendInternalError } from './respond';
+import { handleRejection, logUnexpected, sendInternalError } from './respond';
 
 /**
  * Makes the guard of one route: allows a token with all of the scopes, or with any one of them for
@@ -163,7 +163,7 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
       if (lack === undefined) return failure;
       // Any token can lack a claim: a test that cannot do without it must not be a 500 that callers cause.
       logger.error({ route: routeOf(req), error: errorText(failure) }, 'a test of requireClaim() failed');
-      const privateDetail = `${lack}; the test of claim ${name} threw ${labelOfThrown(cause)}`;
+      const privateDetail = `${lack}; the test of claim ${name} threw ${attempt(() => String(cause)) ?? 'something'}`;
       return new AuthError('claim_refused', { privateDetail, cause });
     }
     try {
@@ -179,12 +179,6 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
 function nameOfResult(result: unknown): string {
   if (result === undefined) return 'nothing';
   return `${typeof result === 'string' ? 'a string' : describe(result)}, not true`;
-}
-
-/** The first line of what was thrown. */
-function labelOfThrown(thrown: unknown): string {
-  const text = attempt(() => String(thrown)) ?? 'something without a text';
-  return text.split('\n', 1)[0] as string;
 }
 
 /**
@@ -318,7 +312,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
  */
 function handOver(req: GateRequest, res: ServerResponse, error: Error, next: Next, gate: RequestState['gate']): void {
   if (gate.refusals === 'next' || Object.hasOwn(req, 'next')) return next(error);
-  gate.logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) }, 'unexpected error');
+  logUnexpected(gate.logger, req, error);
   sendInternalError(req, res);
 }
 

@@ -281,9 +281,8 @@ function compare(
   const advice = refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.';
   // Not the path of the request, so that there are only as many lines as routes.
   const path = log && declaredRoute(req) !== undefined ? routeLabelOf(req, log.routes) : 'unmatched';
-  const method = req.method ?? '';
-  const difference = { reason, status, responded, issuer, clientId, method, path, detail, advice, count: 1 };
-  log?.differences.add(`${reason} ${issuer} ${clientId} ${path}`, difference);
+  const facts = { reason, status, responded, issuer, clientId, method: req.method ?? '', path, detail };
+  log?.differences.add(`${reason} ${issuer} ${clientId} ${path}`, { ...facts, advice, count: 1 });
 }
 
 /** How often the unused scopes of clients are logged, and of how many clients. */

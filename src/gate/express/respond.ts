@@ -260,23 +260,21 @@ export function problemHandler(
     if (error instanceof AuthError) return sendRefusal(req, res, error, problemTypes);
     const own = [memberOf(error, 'status'), memberOf(error, 'statusCode')].find(isFailure);
     const status = own ?? (isFailure(res.statusCode) ? res.statusCode : 500);
-    if (own === undefined || status >= 500) {
-      const fields = { route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) };
-      logger.error(fields, 'unexpected error');
-    }
+    if (own === undefined || status >= 500) logUnexpected(logger, req, error);
     if (!res.headersSent) {
       for (const name of res.getHeaderNames()) if (OF_THE_BODY.test(name)) res.removeHeader(name);
       if (own !== undefined) setHeaders(res, memberOf(error, 'headers'));
       if (status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', PLAIN_CHALLENGE);
     }
     const code = codeOfStatus(status);
-    const detail = messageOf(error, status) ?? PUBLIC_DETAILS[status] ?? (status < 500 ? REFUSED : FAILED);
+    const detail =
+      messageOf(error, status) ??
+      PUBLIC_DETAILS[status] ??
+      `The request ${status < 500 ? 'was refused' : 'could not be processed'}.`;
     sendProblem(req, res, { status, type: problemTypes && problemTypes + code, code, detail });
   };
 }
 
-const REFUSED = 'The request was refused.';
-const FAILED = 'The request could not be processed.';
 /** Headers that describe the body of the response that failed. */
 const OF_THE_BODY =
   /^(content-(encoding|language|range|location|disposition|digest|length|type)|etag|last-modified|accept-ranges)$/;
@@ -287,9 +285,8 @@ function memberOf(error: unknown, name: string): unknown {
   return (error as Readonly<Record<string, unknown>> | null | undefined)?.[name];
 }
 
-function isFailure(status: unknown): status is number {
-  return Number.isInteger(status) && (status as number) >= 400 && (status as number) < 600;
-}
+const isFailure = (status: unknown): status is number =>
+  typeof status === 'number' && /^[45]\d\d$/.test(String(status));
 
 /** Sets the headers of an error; leaves out what Node does not accept, and what would describe another body. */
 function setHeaders(res: ServerResponse, headers: unknown): void {
@@ -306,6 +303,11 @@ function messageOf(error: unknown, status: number): string | undefined {
   if (expose !== true || typeof message !== 'string' || message === '' || message === STATUS_CODES[status])
     return undefined;
   return /^(entity|encoding|charset|request|stream|parameters)\./.test(String(type)) ? undefined : message;
+}
+
+/** Logs an error that became a 500, with its route. */
+export function logUnexpected(logger: Logger, req: GateRequest, error: unknown): void {
+  logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) }, 'unexpected error');
 }
 
 /** In place of the messages of body parsers and routers, which can quote the request. */
