@@ -1,5 +1,6 @@
 import type { Settings } from 'tillgate/env';
-import { hostInUrl, isLoopbackHost } from 'tillgate/internal';
+import { hostInUrl } from 'tillgate/internal';
+import { isLoopback } from './auth-server/options';
 
 /** Settings as the API runs with them: without an authorization server of one's own it is the embedded one. */
 export function apiSettings(settings: Settings): Settings {
@@ -36,6 +37,6 @@ export function embeddedAddress({ host, authPort, adminToken }: Settings): {
   readonly port: number;
   readonly url: string;
 } {
-  const listens = adminToken !== undefined || isLoopbackHost(host) ? host : '127.0.0.1';
+  const listens = adminToken !== undefined || isLoopback(host) ? host : '127.0.0.1';
   return { host: listens, port: authPort, url: `http://${hostInUrl(listens)}:${authPort}` };
 }

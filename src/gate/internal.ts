@@ -3,6 +3,8 @@
  * anybody else. test/repository/layers.test.ts counts it: the list gets shorter, never longer.
  */
 
+// The clock of a test issuer is the one that a gate takes.
+export type { Clock } from './core/clock';
 // A test issuer hands its timers to the gates that it makes.
 export type { Schedule } from './core/clock';
 // Servers of the kit and commands wait with the timers that the gate uses.
@@ -37,8 +39,6 @@ export type { ValuesOf } from './core/options';
 export { foreignCaller } from './core/urls';
 // The URL of the token server never names an address that can only be listened on.
 export { hostInUrl } from './core/urls';
-// The token server listens on loopback unless it has an admin token.
-export { isLoopbackHost } from './core/urls';
 // The command sends no secret in the clear to another host.
 export { isSecureUrl } from './core/urls';
 // URLs are printed without passwords.

@@ -1,5 +1,5 @@
 import type { RateLimit } from 'tillgate/env';
-import { attempt, dependencies, describe, isLoopbackHost, option, readOptions } from 'tillgate/internal';
+import { attempt, dependencies, describe, hostInUrl, isSecureUrl, option, readOptions } from 'tillgate/internal';
 import type { TableOf, ValuesOf } from 'tillgate/internal';
 import type { Dependencies } from 'tillgate';
 
@@ -61,12 +61,18 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
         'set TILLGATE_AUTH_URL to your authorization server',
     );
   }
-  if (adminToken === undefined && !isLoopbackHost(host)) {
+  if (adminToken === undefined && !isLoopback(host)) {
     throw new TypeError(
       `createAuthServer(): option "host" must be a loopback address, such as 127.0.0.1, unless "adminToken" is set, got ${describe(host)}`,
     );
   }
   return settings;
+}
+
+/** Whether only this machine reaches what listens on a host: loopback itself, not what a URL names in its place. */
+export function isLoopback(host: string): boolean {
+  const named = hostInUrl(host);
+  return (named === host || named === `[${host}]`) && attempt(() => isSecureUrl(`http://${named}`)) === true;
 }
 
 /** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
