@@ -25,7 +25,7 @@ export default {
       testTimeout: 20_000,
     },
   },
-  mutate: ['src/gate/{token,gate,express,generation,possession}/**/*.ts', 'src/cli/auth-server/**/*.ts'],
+  mutate: ['src/gate/{net,token,verifier,express,generation,possession}/**/*.ts', 'src/cli/auth-server/**/*.ts'],
   coverageAnalysis: 'perTest',
   dryRunTimeoutMinutes: 20,
   // A mutant of code that runs while a module loads needs all tests again.

@@ -10,7 +10,7 @@ const COPIED_TESTS = [
   ...['app-scene.ts', 'app.test.ts', 'server.test.ts'],
   ...['contract/first-ids.ts', 'contract/scaffold-cases.ts'],
 ];
-const PACKAGES = { gate: 'tillgate', testing: '@tillgate/testing' };
+const PACKAGES = { gate: 'tillgate', stores: '@tillgate/stores', testing: '@tillgate/testing' };
 
 export function copyTemplate(to) {
   cpSync(join(ROOT, 'examples/shop'), to, { recursive: true });

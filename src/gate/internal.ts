@@ -1,6 +1,6 @@
 /*
- * The seam: what `@tillgate/testing` and `@tillgate/cli` of the same version use and no public entry has, with the reason for each. No promise to
- * anybody else. test/repository/layers.test.ts counts it: the list gets shorter, never longer.
+ * The seam: what the other packages of the same version use and no public entry has, with the reason for each. No promise to anybody else.
+ * test/repository/layers.test.ts counts it: the list grew once, to at most 50, when the stores became a room, and gets shorter otherwise.
  */
 
 // The clock of a test issuer is the one that a gate takes.
@@ -9,10 +9,18 @@ export type { Clock } from './core/clock';
 export type { Schedule } from './core/clock';
 // Servers of the kit and commands wait with the timers that the gate uses.
 export { systemSchedule } from './core/clock';
+// Logs of stores wait for their engine no longer than a limit.
+export { withTimeLimit } from './core/clock';
+// A publisher cancels its timers.
+export type { Timer } from './core/clock';
+// Callbacks of a publisher's app are called as those of a gate.
+export { ask, notify } from './core/callbacks';
 // The command prints what others sent without control characters of a terminal.
 export { escapeUnsafe } from './core/logger';
 // A log and the console show paths without tokens in them.
 export { loggablePath } from './core/logger';
+// A publisher logs errors as the gate does.
+export { errorText } from './core/logger';
 // Code that may throw has one form in all rooms.
 export { attempt } from './core/objects';
 // Parsed JSON is looked at in one way in all rooms.
@@ -29,6 +37,14 @@ export { didYouMean } from './core/options';
 export { option } from './core/options';
 // Factories of other rooms read their options as authenticate() does.
 export { readOptions } from './core/options';
+// An option that depends on another one is refused as authenticate() does.
+export { refuseOption } from './core/options';
+// The place of an option in such a message.
+export type { OptionPlace } from './core/options';
+// A publisher logs the outage of its log once, and its end.
+export { Outage } from './core/outage';
+// Stores and the gate load optional peers, with a check of the version, in one way.
+export { loadPeer } from './core/required-packages';
 // The type of one row of such a table.
 export type { Option } from './core/options';
 // The type of a table of options.
@@ -43,12 +59,20 @@ export { hostInUrl } from './core/urls';
 export { isSecureUrl } from './core/urls';
 // URLs are printed without passwords.
 export { loggableUrl } from './core/urls';
+// A URL of a store is parsed without repeating it in an error.
+export { parseUrl } from './core/urls';
 // Audits read what a guard demands.
 export { requirementOf } from './express/guard';
 // The console shows the checks up to the one that refused.
 export { checksUntil } from './express/diagnosis/explain';
 // The command opens the source that TILLGATE_GENERATIONS names.
 export { generationsFromUrl } from './generation/from-url';
+// A publisher keeps changes as long as a follower needs them.
+export { keptMsOf } from './generation/floors';
+// A publisher measures that on a clock that does not step.
+export { steadyTime } from './generation/floors';
+// Publisher and gate have one option for it.
+export { TOKEN_AGE_OPTION } from './generation/floors';
 // Token server and test issuer serve their log as an http: source expects it.
 export { logHandler } from './generation/http/handler';
 // Advice about a token depends on the options of its gate.

@@ -37,8 +37,8 @@ const RECOGNIZED: Readonly<Record<string, readonly string[]>> = {
   'token/keys/key-store.ts': [],
   'token/scopes.ts': ['map'],
   // Connections of a package: every call is awaited, and its failure is that of the command.
-  'generation/postgres/log.ts': [],
-  'generation/redis/connection.ts': [],
+  'stores/postgres/log.ts': [],
+  'stores/redis/connection.ts': [],
   'possession/mtls.ts': ['certificate'],
 };
 
@@ -53,8 +53,13 @@ const TIMERS: readonly string[] = [
   'token/signature.ts',
 ];
 
-const files = FOLDERS.flatMap((folder) => listFiles(join(SRC, folder))).map((path) => ({
-  name: relative(SRC, path).split(sep).join('/'),
+const STORES = resolve(SRC, '../stores');
+const paths = [...FOLDERS.map((folder) => join(SRC, folder)), STORES].flatMap((folder) => listFiles(folder));
+
+const files = paths.map((path) => ({
+  name: relative(path.startsWith(STORES) ? resolve(STORES, '..') : SRC, path)
+    .split(sep)
+    .join('/'),
   source: ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true),
 }));
 

@@ -16,7 +16,8 @@ interface Limits {
 }
 
 const LIMITS: Readonly<Record<string, Limits>> = {
-  gate: { maxCodeLines: 9_600, maxSeam: 36 },
+  gate: { maxCodeLines: 9_000, maxSeam: 50 },
+  stores: { maxCodeLines: 1_150, maxSeam: 0 },
   client: { maxCodeLines: 276, maxSeam: 0 },
   testing: { maxCodeLines: 5_400, maxSeam: 6 },
   cli: { maxCodeLines: 5_250, maxSeam: 0 },

@@ -1,5 +1,6 @@
-import { startPublisher } from 'tillgate/generations';
-import type { Change, GenerationSource, Publisher, PublisherOptions } from 'tillgate/generations';
+import { startPublisher } from '@tillgate/stores';
+import type { Change, GenerationSource } from 'tillgate/generations';
+import type { Publisher, PublisherOptions } from '@tillgate/stores';
 import type { Logger } from 'tillgate';
 
 /** A change of a client credential that discards the tokens issued before. */

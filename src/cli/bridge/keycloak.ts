@@ -1,4 +1,4 @@
-import type { PublisherOptions } from 'tillgate/generations';
+import type { PublisherOptions } from '@tillgate/stores';
 import type { AuthenticateOptions } from 'tillgate';
 import { isSecureUrl } from 'tillgate/internal';
 import { checkOptions, COUNT, FUNCTION, ReportError } from './bridge';

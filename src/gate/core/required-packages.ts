@@ -14,17 +14,34 @@ const MAJORS: Readonly<Record<string, readonly number[]>> = {
 /** An optional peer, or why it cannot be used. */
 type Peer<Module> = { readonly module: Module } | { readonly module?: undefined; readonly problem: string };
 
+/** A peer that must be of one version, and the entry of it that is loaded. */
+interface Exact {
+  readonly entry: string;
+  readonly version: string;
+}
+
 /** Loads an optional peer when it is used. An installed package that is broken throws its own error. */
-export function loadPeer<Module>(name: string, load: (name: string) => unknown): Peer<Module> {
+export function loadPeer<Module>(name: string, load: (name: string) => unknown, exact?: Exact): Peer<Module> {
   const version = attempt(() => (load(`${name}/package.json`) as { readonly version: string }).version) ?? 'unknown';
-  if (!isSupported(name, version)) {
-    return { problem: `${name} ${version} is installed, ${MAJORS[name]?.join(' or ')} is needed` };
+  const isRight = exact ? version === exact.version : isSupported(name, version);
+  const needed = exact?.version ?? MAJORS[name]?.join(' or ');
+  if (!isRight && !(exact && isMissing(name, load))) {
+    return { problem: `${name} ${version} is installed, ${needed} is needed` };
   }
   try {
-    return { module: load(name) as Module };
+    return { module: load(exact ? `${name}/${exact.entry}` : name) as Module };
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) throw error;
     return { problem: `${name} is not installed` };
+  }
+}
+
+function isMissing(name: string, load: (name: string) => unknown): boolean {
+  try {
+    load(`${name}/package.json`);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND';
   }
 }
 

@@ -3,5 +3,4 @@ export { dpop } from './dpop';
 export type { DpopOptions } from './dpop';
 export { mtls } from './mtls';
 export type { MtlsOptions } from './mtls';
-export { redisReplayStore } from './replay-store';
 export type { ReplayStore } from './replay-store';

@@ -1,4 +1,4 @@
-import { startPublisher } from '../../../src/gate/generation';
+import { startPublisher } from '../../../src/stores';
 import type { Change, GenerationSource, LogReader } from '../../../src/gate/generation';
 
 type Dependencies = Partial<Pick<Parameters<typeof startPublisher>[0], 'clock' | 'schedule' | 'logger'>>;

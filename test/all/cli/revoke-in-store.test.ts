@@ -1,5 +1,5 @@
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
-import { startPublisher } from '../../../src/gate/generation/publisher';
+import { startPublisher } from '../../../src/stores/publisher';
 import { cliScene } from '../../cli/harness';
 import { startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';

@@ -1,8 +1,8 @@
 import { AuthError } from '../../../src/gate/core/errors';
 import { systemClock, systemSchedule } from '../../../src/gate/core/clock';
 import type { GenerationSource } from '../../../src/gate/generation/log';
-import { startPublisher } from '../../../src/gate/generation/publisher';
-import type { Publisher, PublisherOptions } from '../../../src/gate/generation/publisher';
+import { startPublisher } from '../../../src/stores/publisher';
+import type { Publisher, PublisherOptions } from '../../../src/stores/publisher';
 import { Follower } from '../../../src/gate/generation/follower';
 import type { FollowerOptions } from '../../../src/gate/generation/follow-log';
 import { recordingLogger } from '../../support/log';

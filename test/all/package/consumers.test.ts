@@ -17,9 +17,9 @@ const GROUPS: readonly Group[] = [
   {
     name: 'express5',
     projects: ['cjs-js-jest-express5', 'esm-ts-jest-express5', 'esm-ts-node-test-express5', 'esm-ts-vitest-express5'],
-    rooms: ['gate', 'testing', 'cli'],
+    rooms: ['gate', 'stores', 'testing', 'cli'],
   },
-  { name: 'express5-bare', projects: ['esm-js-node-test-express5'], rooms: ['gate', 'testing', 'cli'] },
+  { name: 'express5-bare', projects: ['esm-js-node-test-express5'], rooms: ['gate', 'stores', 'testing', 'cli'] },
 ];
 const ALL = GROUPS.flatMap(({ projects }) => projects);
 
@@ -149,7 +149,7 @@ describe('the command of the package', () => {
     expect(await npm(home, 'exec', '--', 'tillgate', 'init', 'shop')).toMatchObject({ exitCode: 0 });
     const shop = join(home, 'shop');
     await startFrom(consumer('esm-ts-jest-express5').root, shop);
-    expect(await install(shop, await packTillgate('gate', 'testing', 'cli'))).toMatchObject({ exitCode: 0 });
+    expect(await install(shop, await packTillgate('gate', 'stores', 'testing', 'cli'))).toMatchObject({ exitCode: 0 });
     // Jest writes its summary to stderr.
     const { exitCode, output, errors } = await npm(shop, 'test', '--loglevel=error');
     if (exitCode !== 0) throw new Error(`${output}\n${errors}`);

@@ -49,7 +49,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-dev-commands-'));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: PACKAGES }));
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(folder, name), text);
-  expect(await install(folder, await packTillgate('gate', 'testing', 'cli'))).toMatchObject({ exitCode: 0 });
+  expect(await install(folder, await packTillgate('gate', 'stores', 'testing', 'cli'))).toMatchObject({ exitCode: 0 });
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

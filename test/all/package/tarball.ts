@@ -7,7 +7,7 @@ import type { Ended } from './npm';
 
 const ROOT = join(__dirname, '../../..');
 
-export type Room = 'gate' | 'testing' | 'cli';
+export type Room = 'gate' | 'stores' | 'testing' | 'cli';
 
 let packed: Promise<Readonly<Record<Room, string>>> | undefined;
 
@@ -48,6 +48,7 @@ async function requireTarballs(folder: string): Promise<Readonly<Record<Room, st
   };
   return {
     gate: tarballOf(/^tillgate-\d.*\.tgz$/),
+    stores: tarballOf(/^tillgate-stores-.*\.tgz$/),
     testing: tarballOf(/^tillgate-testing-.*\.tgz$/),
     cli: tarballOf(/^tillgate-cli-.*\.tgz$/),
   };

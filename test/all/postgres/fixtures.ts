@@ -1,8 +1,8 @@
 import { Pool } from 'pg';
 import type { PoolConfig } from 'pg';
-import { postgresGenerations } from '../../../src/gate/generation/postgres/log';
+import { postgresGenerations } from '../../../src/stores/postgres/log';
 import type { GenerationLog } from '../../../src/gate/generation/log';
-import type { PostgresGenerationsOptions } from '../../../src/gate/generation/postgres/log';
+import type { PostgresGenerationsOptions } from '../../../src/stores/postgres/log';
 import type { Batch, Change, LogReader, Mark } from '../../../src/gate/generation/log';
 
 /** A source with the pool that it uses. */

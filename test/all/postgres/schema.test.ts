@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { postgresSchema } from '../../../src/gate/generation/postgres/schema';
-import { postgresFromUrl } from '../../../src/gate/generation/postgres/log';
+import { postgresSchema } from '../../../src/stores/postgres/schema';
+import { postgresFromUrl } from '../../../src/stores/postgres/log';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';

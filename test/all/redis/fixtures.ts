@@ -1,9 +1,9 @@
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
 import type { GenerationSource } from '../../../src/gate/generation/log';
-import type { RedisClient } from '../../../src/gate/generation/redis/connection';
-import { redisGenerations } from '../../../src/gate/generation/redis/log';
-import type { RedisGenerationsOptions } from '../../../src/gate/generation/redis/log';
+import type { RedisClient } from '../../../src/stores/redis/connection';
+import { redisGenerations } from '../../../src/stores/redis/log';
+import type { RedisGenerationsOptions } from '../../../src/stores/redis/log';
 import type { Ends } from '../faults/generation-scene';
 import { startRedis } from '../support/redis-server';
 import type { RedisServer, RedisServerOptions } from '../support/redis-server';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { redisReplayStore } from '../../../src/gate/possession';
-import type { RedisClient } from '../../../src/gate/generation/redis/connection';
+import { redisReplayStore } from '../../../src/stores';
+import type { RedisClient } from '../../../src/stores/redis/connection';
 import { boundToken, dpopApp, proof } from '../../support/dpop';
 import { NOW, NOW_MS } from '../../support/issuer';
 import { testKey } from '../../support/keys';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createRequire } from 'node:module';
-import { redisFromUrl } from '../../../src/gate/generation/redis/log';
+import { redisFromUrl } from '../../../src/stores/redis/log';
 import { ends, startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';

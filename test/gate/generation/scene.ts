@@ -1,6 +1,6 @@
 import { memoryGenerations } from '../../../src/gate/generation/memory';
-import { startPublisher } from '../../../src/gate/generation/publisher';
-import type { Publisher, PublisherOptions } from '../../../src/gate/generation/publisher';
+import { startPublisher } from '../../../src/stores/publisher';
+import type { Publisher, PublisherOptions } from '../../../src/stores/publisher';
 import type { Batch, Change, GenerationSource, Mark, Unit } from '../../../src/gate/generation/log';
 import { SourceError } from '../../../src/gate/generation/log';
 import { fakeTime } from '../../support/fake-time';

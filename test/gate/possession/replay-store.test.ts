@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { AuthError } from '../../../src/gate';
-import type { IoredisClient } from '../../../src/gate/generation/redis/connection';
-import { redisReplayStore } from '../../../src/gate/possession';
+import type { IoredisClient } from '../../../src/stores/redis/connection';
+import { redisReplayStore } from '../../../src/stores';
 import { memoryReplayStore } from '../../../src/gate/possession/replay-store';
 import { fakeTime } from '../../support/fake-time';
 import { NOW_MS } from '../../support/issuer';

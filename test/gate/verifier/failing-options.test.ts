@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { AuthError } from '../../../src/gate';
 import type { AuthenticateOptions, Gate } from '../../../src/gate';
-import { startPublisher } from '../../../src/gate/generation';
+import { startPublisher } from '../../../src/stores';
 import { fakeTime, settle } from '../../support/fake-time';
 import { testGate } from '../../support/gate-app';
 import { ISSUER, NOW_MS, token } from '../../support/issuer';

@@ -23,6 +23,7 @@ import * as generations from '../../../src/gate/generation';
 import type { HttpGenerationsOptions } from '../../../src/gate/generation';
 import * as possession from '../../../src/gate/possession';
 import * as env from '../../../src/gate/env';
+import * as stores from '../../../src/stores';
 import * as testing from '../../../src/testing';
 import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../../src/testing';
 import certificates from '../../support/certificates.json';
@@ -182,6 +183,7 @@ function modulesFor(
     'tillgate/env': env,
     'tillgate/generations': { ...generations, httpGenerations },
     'tillgate/possession': possession,
+    '@tillgate/stores': stores,
     '@tillgate/testing': { ...testing, contractCases, createTestIssuer },
     './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
   };

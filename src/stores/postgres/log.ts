@@ -1,15 +1,11 @@
 import type * as Pg from 'pg';
-import type { Schedule } from '../../core/clock';
-import { dependencies, option, readOptions, refuseOption } from '../../core/options';
-import type { Dependencies, OptionPlace, TableOf } from '../../core/options';
-import { loadPeer } from '../../core/required-packages';
-import { requireChange } from '../generation';
-import { requireFormat } from '../log';
-import type { Batch, GenerationLog, LogReader, Mark } from '../log';
-import { readersOf } from '../readers';
-import type { Wait } from '../readers';
-import { loadPackage, readStoreUrl } from '../source-url';
-import type { SourceDependencies } from '../source-url';
+import type { Dependencies } from 'tillgate';
+import { readersOf, requireChange, requireFormat } from 'tillgate/generations';
+import type { Batch, GenerationLog, LogReader, Mark, Wait } from 'tillgate/generations';
+import { dependencies, loadPeer, option, readOptions, refuseOption } from 'tillgate/internal';
+import type { OptionPlace, Schedule, TableOf } from 'tillgate/internal';
+import { loadPackage, readStoreUrl } from '../store-url';
+import type { StoreDependencies } from '../store-url';
 import { postgresConnection } from './connection';
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection';
 import { ROWS_PER_READ, postgresTable, prepareTable } from './schema';
@@ -115,7 +111,7 @@ function readPool(given: unknown, at: OptionPlace): PostgresPool | undefined {
  *
  * @throws TypeError when the URL is wrong or pg is not installed in a version that works; the message does not repeat the URL.
  */
-export function postgresFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
+export function postgresFromUrl(url: string, dependencies: StoreDependencies): GenerationLog {
   const { clock, schedule, load = loadPackage } = dependencies;
   const { url: connectionString, place: table, mark } = readStoreUrl(url, 'postgres', 'table');
   const pg = loadPeer<typeof Pg>('pg', load);

@@ -1,15 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { ask, notify } from '../core/callbacks';
-import { withTimeLimit } from '../core/clock';
-import type { Timer } from '../core/clock';
-import { errorText } from '../core/logger';
-import { dependencies, option, readOptions } from '../core/options';
-import type { Dependencies, TableOf } from '../core/options';
-import { Outage } from '../core/outage';
-import { keptMsOf, steadyTime, TOKEN_AGE_OPTION } from './floors';
-import { isEarly, requireChange } from './generation';
-import { SourceError, describeFailure, isSameMark, noResponse } from './log';
-import type { Change, GenerationSource, Mark, Unit } from './log';
+import type { Dependencies } from 'tillgate';
+import { describeFailure, isEarly, isSameMark, noResponse, requireChange, SourceError } from 'tillgate/generations';
+import type { Change, GenerationSource, Mark, Unit } from 'tillgate/generations';
+import {
+  ask,
+  dependencies,
+  errorText,
+  keptMsOf,
+  notify,
+  option,
+  Outage,
+  readOptions,
+  steadyTime,
+  TOKEN_AGE_OPTION,
+  withTimeLimit,
+} from 'tillgate/internal';
+import type { TableOf, Timer } from 'tillgate/internal';
 
 /** Options of `startPublisher()`. */
 export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {

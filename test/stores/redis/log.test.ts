@@ -1,9 +1,9 @@
-import { redisGenerations } from '../../../../src/gate/generation/redis/log';
-import type { RedisGenerationsOptions } from '../../../../src/gate/generation/redis/log';
-import type { LogReader } from '../../../../src/gate/generation/log';
-import { SourceError } from '../../../../src/gate/generation/log';
-import { fakeTime } from '../../../support/fake-time';
-import { START } from '../fixtures';
+import { redisGenerations } from '../../../src/stores/redis/log';
+import type { RedisGenerationsOptions } from '../../../src/stores/redis/log';
+import type { LogReader } from '../../../src/gate/generation/log';
+import { SourceError } from '../../../src/gate/generation/log';
+import { fakeTime } from '../../support/fake-time';
+import { START } from '../../gate/generation/fixtures';
 import { FakeRedis } from './fake';
 
 const MARK = { completeMs: 5, keptMs: 6 };

@@ -1,12 +1,10 @@
-import { dependencies, option, readOptions } from '../../core/options';
-import type { Dependencies, TableOf } from '../../core/options';
-import { isGeneration, requireChange } from '../generation';
-import { requireFormat, SourceError } from '../log';
-import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from '../log';
-import { readersOf } from '../readers';
-import type { Wait } from '../readers';
-import { loadPackage, readStoreUrl } from '../source-url';
-import type { SourceDependencies } from '../source-url';
+import type { Dependencies } from 'tillgate';
+import { isGeneration, readersOf, requireChange, requireFormat, SourceError } from 'tillgate/generations';
+import type { Batch, Change, GenerationLog, LogReader, Mark, Unit, Wait } from 'tillgate/generations';
+import { dependencies, option, readOptions } from 'tillgate/internal';
+import type { TableOf } from 'tillgate/internal';
+import { loadPackage, readStoreUrl } from '../store-url';
+import type { StoreDependencies } from '../store-url';
 import { connectToRedis, redisConnection, redisSession } from './connection';
 import type { RedisClient, RedisConnection } from './connection';
 
@@ -57,7 +55,7 @@ export function redisGenerations(options: RedisGenerationsOptions): GenerationLo
  *
  * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
  */
-export function redisFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
+export function redisFromUrl(url: string, dependencies: StoreDependencies): GenerationLog {
   const { clock, schedule, load = loadPackage } = dependencies;
   const { place, mark } = readStoreUrl(url, 'redis', 'key');
   // Our own limit ends a command, and says what the connection has reported.

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
-import { postgresGenerations } from '../../../../src/gate/generation/postgres/log';
-import type { GenerationLog } from '../../../../src/gate/generation/log';
-import type { PostgresGenerationsOptions } from '../../../../src/gate/generation/postgres/log';
-import type { PostgresClient, PostgresPool, PostgresResult } from '../../../../src/gate/generation/postgres/connection';
-import { fakeTime } from '../../../support/fake-time';
-import type { FakeTime } from '../../../support/fake-time';
+import { postgresGenerations } from '../../../src/stores/postgres/log';
+import type { GenerationLog } from '../../../src/gate/generation/log';
+import type { PostgresGenerationsOptions } from '../../../src/stores/postgres/log';
+import type { PostgresClient, PostgresPool, PostgresResult } from '../../../src/stores/postgres/connection';
+import { fakeTime } from '../../support/fake-time';
+import type { FakeTime } from '../../support/fake-time';
 
 type Rows = PostgresResult['rows'] | Error | Promise<never>;
 

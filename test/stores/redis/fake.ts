@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { IoredisClient } from '../../../../src/gate/generation/redis/connection';
+import type { IoredisClient } from '../../../src/stores/redis/connection';
 
 type Entry = readonly [id: string, fields: readonly string[]];
 

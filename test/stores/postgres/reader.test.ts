@@ -1,11 +1,11 @@
 import { Pool } from 'pg';
-import { SourceError } from '../../../../src/gate/generation/log';
-import { settle } from '../../../support/fake-time';
+import { SourceError } from '../../../src/gate/generation/log';
+import { settle } from '../../support/fake-time';
 import { fakeSource, found } from './fake';
 import type { FakePool, Script } from './fake';
-import { postgresGenerations, postgresFromUrl } from '../../../../src/gate/generation/postgres/log';
-import { postgresSchema } from '../../../../src/gate/generation/postgres/schema';
-import type { PostgresPool } from '../../../../src/gate/generation/postgres/connection';
+import { postgresGenerations, postgresFromUrl } from '../../../src/stores/postgres/log';
+import { postgresSchema } from '../../../src/stores/postgres/schema';
+import type { PostgresPool } from '../../../src/stores/postgres/connection';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 

@@ -1,7 +1,6 @@
-import type { Schedule } from '../../core/clock';
-import { withTimeLimit } from '../../core/clock';
-import { ownValue } from '../../core/objects';
-import { SourceError, describeFailure, noResponse } from '../log';
+import { describeFailure, noResponse, SourceError } from 'tillgate/generations';
+import { ownValue, withTimeLimit } from 'tillgate/internal';
+import type { Schedule } from 'tillgate/internal';
 
 /** Result of a query. */
 export interface PostgresResult {

@@ -1,12 +1,10 @@
 import type * as Ioredis from 'ioredis';
 import type * as NodeRedis from 'redis';
-import { withTimeLimit } from '../../core/clock';
-import type { Schedule } from '../../core/clock';
-import { describe } from '../../core/options';
-import { loadPeer } from '../../core/required-packages';
-import { SourceError, describeFailure, noResponse } from '../log';
-import { readStoreUrl } from '../source-url';
-import type { loadPackage } from '../source-url';
+import { describeFailure, noResponse, SourceError } from 'tillgate/generations';
+import { describe, loadPeer, withTimeLimit } from 'tillgate/internal';
+import type { Schedule } from 'tillgate/internal';
+import { readStoreUrl } from '../store-url';
+import type { loadPackage } from '../store-url';
 
 /** The part of a client of ioredis that is used; `Redis` and `Cluster` of ioredis 5 and 6 fit. */
 export interface IoredisClient {

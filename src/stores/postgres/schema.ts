@@ -1,5 +1,5 @@
-import { describe } from '../../core/options';
-import { SourceError } from '../log';
+import { SourceError } from 'tillgate/generations';
+import { describe } from 'tillgate/internal';
 import { TABLE_REMEDY } from './connection';
 import type { PostgresQuery } from './connection';
 

@@ -1,8 +1,8 @@
-import type { LogReader } from '../../../src/gate/generation/log';
-import { startPublisher } from '../../../src/gate/generation/publisher';
-import { memoryGenerations } from '../../../src/gate/generation/memory';
-import { START } from './fixtures';
-import { Engine, Scene, publishing } from './scene';
+import type { LogReader } from '../../src/gate/generation/log';
+import { startPublisher } from '../../src/stores/publisher';
+import { memoryGenerations } from '../../src/gate/generation/memory';
+import { START } from '../gate/generation/fixtures';
+import { Engine, Scene, publishing } from '../gate/generation/scene';
 
 describe('startPublisher', () => {
   it('appends its record under a new epoch, and then calls the log complete', async () => {

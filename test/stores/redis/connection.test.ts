@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
-import { generationsFromUrl } from '../../../../src/gate/generation/from-url';
-import { connectToRedis, redisConnection } from '../../../../src/gate/generation/redis/connection';
-import type { NodeRedisClient } from '../../../../src/gate/generation/redis/connection';
-import { redisFromUrl } from '../../../../src/gate/generation/redis/log';
+import { generationsFromUrl } from '../../../src/gate/generation/from-url';
+import { connectToRedis, redisConnection } from '../../../src/stores/redis/connection';
+import type { NodeRedisClient } from '../../../src/stores/redis/connection';
+import { redisFromUrl } from '../../../src/stores/redis/log';
 import { FakeRedis } from './fake';
 
 /** A client shaped as those of node-redis are; `members` tell which one it is. */
