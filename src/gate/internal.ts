@@ -80,7 +80,7 @@ export { adviceContext } from './express/diagnosis/advice';
 // tillgate explain proposes the settings that would accept a token.
 export { configurationAdvice } from './express/diagnosis/advice';
 // tillgate check proposes the preset of an issuer.
-export { recognizeIssuer } from './express/diagnosis/advice';
+export { recognizeIssuer } from './express/diagnosis/recognition';
 // check and explain say why scopes of a token grant nothing.
 export { scopeAdvice } from './express/diagnosis/advice';
 // tillgate check lists the claims that may hold scopes.

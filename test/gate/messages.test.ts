@@ -22,6 +22,7 @@ const { kid: _other, ...KEYLESS_OTHER } = newKey().jwk;
 const NO_KID = { header: { kid: undefined } };
 const HS256_INPUT = `${base64url('{"alg":"HS256","typ":"at+jwt"}')}.${base64url(JSON.stringify({ iss: ISSUER }))}`;
 const HS256 = `${HS256_INPUT}.${createHmac('sha256', 'secret').update(HS256_INPUT).digest('base64url')}`;
+const OF_PLATFORM = `${base64url('{"alg":"HS256","typ":"JWT"}')}.${base64url('{"iss":"https://x.scm.azurewebsites.net"}')}.AAAA`;
 const UNSIGNED = `${base64url('{"alg":"none","typ":"JWT"}')}.${base64url(JSON.stringify({ iss: ISSUER }))}.`;
 
 /** A server whose introspection endpoint responds with `body`. */
@@ -49,9 +50,11 @@ function open(options: Options) {
 }
 
 /** Reason and detail of the refusal in the log. */
-async function refusalOf(raw: string, options: Options): Promise<string> {
+async function refusalOf(raw: string, options: Options, headers?: Record<string, string>): Promise<string> {
   const { app, gate, logger } = open(options);
-  await request(app).get('/').set('Authorization', `Bearer ${raw}`);
+  await request(app)
+    .get('/')
+    .set(headers ?? { Authorization: `Bearer ${raw}` });
   await gate.close();
   const refusal = logger.entries.find(({ message }) => message === 'request refused');
   return [refusal?.fields['reason'], refusal?.fields['detail']].filter(Boolean).join(': ');
@@ -59,7 +62,7 @@ async function refusalOf(raw: string, options: Options): Promise<string> {
 
 describe('the log of a gate', () => {
   const texts = messagesIn('In the log of a gate');
-  const cases: Readonly<Record<string, readonly [raw: string, options?: Options]>> = {
+  const cases: Readonly<Record<string, readonly [raw: string, options?: Options, headers?: Record<string, string>]>> = {
     'an ID token': [token({ claims: { at_hash: 'x' } })],
     'an ID token of Keycloak': [
       token({ header: { typ: 'JWT' }, claims: { typ: 'ID', azp: 'shop' } }),
@@ -88,15 +91,29 @@ describe('the log of a gate', () => {
       'opaque-token',
       introspecting({ active: true, sub: 'pos-17', iat: NOW, exp: NOW + 600, aud: AUDIENCE, scope: 'orders:read' }),
     ],
+    'the text undefined': ['undefined'],
+    'the text of an object': ['[object Object]'],
+    'a template that nothing has filled in': ['${token}'],
+    'another scheme': ['', {}, { Authorization: 'Basic cG9zOnNlY3JldA==' }],
+    'a token without a scheme': ['', {}, { Authorization: token() }],
+    'a token in a cookie': ['', {}, { Cookie: `theme=dark; access_token=${token()}` }],
+    'a token in another header': ['', {}, { 'X-Access-Token': token() }],
+    'an encrypted token': ['a.b.c.d.e'],
+    'a signature that Google has removed': [token().replace(/[^.]*$/, 'SIGNATURE_REMOVED_BY_GOOGLE')],
+    'a token of Azure Static Web Apps': [OF_PLATFORM],
+    'a stamped number as text': [token({ claims: { generation: '1798199940000' } })],
   };
 
   it('has a text for every case', () => {
     expect(Object.keys(texts)).toEqual(Object.keys(cases));
   });
 
-  it.each(Object.entries(cases))('says what is wrong and what to do: %s', async (name, [raw, options = {}]) => {
-    expect(await refusalOf(raw, options)).toBe(texts[name]);
-  });
+  it.each(Object.entries(cases))(
+    'says what is wrong and what to do: %s',
+    async (name, [raw, options = {}, headers]) => {
+      expect(await refusalOf(raw, options, headers)).toBe(texts[name]);
+    },
+  );
 });
 
 describe('authenticate()', () => {

@@ -8,7 +8,7 @@ import type { GateSettings } from '../verifier/read-options';
 import type { GateVerifier } from '../verifier/verifier';
 import { configurationAdvisor } from './diagnosis/advisor';
 import type { ConfigurationAdvisor } from './diagnosis/advisor';
-import { headerOf } from '../token/bearer';
+import { headerOf, misplacedToken } from '../token/bearer';
 import type { Timing } from './decision';
 import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
 import type { GateRequest } from './request-state';
@@ -47,11 +47,12 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
     advisor.note(req, error);
   }
 
-  function log(req: GateRequest, { reason, status, privateDetail: detail }: AuthError, facts: Facts): void {
+  function log(req: GateRequest, { reason, status, privateDetail }: AuthError, facts: Facts): void {
     if (reason === 'missing_token' && !hasWarned && isPreflight(req)) {
       hasWarned = true;
       logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
     }
+    const detail = reason === 'missing_token' ? misplacedToken(req) : privateDetail;
     const refusal = { reason, status, ...facts, detail };
     if (counter) counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
     else logger.info(printable(refusal), 'request refused');

@@ -5,7 +5,11 @@ import { retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
 import { followLog, SLOW } from './follow-log';
 import type { FollowedLog, FollowerOptions } from './follow-log';
-import { readGeneration } from './generation';
+import { FIRST_TIME_MS, readGeneration } from './generation';
+
+/** Of a token that was issued after the change. */
+const DIFFERENT_NUMBERS =
+  ', and iat is later than the floor: issuer and publisher use different numbers; the publisher must publish the number that the issuer stamps';
 
 /** The floors of one issuer, kept up to date with the source, and whether they can be relied on. */
 export class Follower {
@@ -32,7 +36,7 @@ export class Follower {
     const { rule, learn, clock } = this.#options;
     const nowMs = clock();
     const generation = readGeneration(claims, rule, nowMs);
-    const floor = this.#refuseSuperseded(clientId, generation);
+    const floor = this.#refuseSuperseded(clientId, generation, claims['iat']);
     // A token that passed every other check proves that the change of its generation was committed.
     if (learn && generation !== floor) {
       this.#floors.raise(clientId, generation);
@@ -79,11 +83,13 @@ export class Follower {
   }
 
   /** Returns the known floor, which holds even while the floors are stale. */
-  #refuseSuperseded(clientId: string, generation: number): number | undefined {
+  #refuseSuperseded(clientId: string, generation: number, issuedAt?: unknown): number | undefined {
     if (this.#floors.pending.size > 0) this.#floors.raiseDue(clientId, this.#options.clock());
     const floor = this.#floors.get(clientId);
     if (floor === undefined || generation >= floor) return floor;
-    throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}` });
+    const isTime = generation >= FIRST_TIME_MS && typeof issuedAt === 'number' && issuedAt * 1000 > floor;
+    const hint = isTime ? DIFFERENT_NUMBERS : '';
+    throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}${hint}` });
   }
 
   /** Also where this client has changed, and the time of the change has not come: the log may hold no older floor of it. */

@@ -86,7 +86,9 @@ export function readGeneration(claims: Readonly<Record<string, unknown>>, rule: 
   }
   const generation = rule.claim === 'iat' ? fromIssueTime(value) : fromClaim(value, rule.decimalString);
   if (!isGeneration(generation)) {
-    throw new AuthError('generation_invalid', { privateDetail: `claim "${rule.claim}" is ${describe(value)}` });
+    const isText = typeof value === 'string' && CANONICAL_DECIMAL.test(value);
+    const hint = isText ? ', a text of digits: have the authorization server stamp it as a number' : '';
+    throw new AuthError('generation_invalid', { privateDetail: `claim "${rule.claim}" is ${describe(value)}${hint}` });
   }
   if (isInFuture(generation, nowMs, rule.toleranceMs)) {
     const ahead = `generation ${generation} is ${generation - nowMs} ms ahead of this clock`;

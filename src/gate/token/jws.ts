@@ -56,8 +56,25 @@ function isPartOfJws(part: string): boolean {
 /** What tokens with another number of parts usually are. */
 const OPAQUE: Readonly<Record<number, string>> = {
   1: ': opaque tokens need the option opaque',
-  5: ': encrypted tokens (JWE) are not accepted',
+  5: ': an encrypted token (JWE) for the authorization server itself: the client must ask for the audience of this API, and the issuer must sign its tokens and not encrypt them; or use the option opaque',
 };
+
+/** Cloud Run and the like replace the signature of a token that they have verified themselves. */
+const REMOVED_SIGNATURE = 'SIGNATURE_REMOVED_BY_GOOGLE';
+
+const OF_STATIC_WEB_APPS =
+  ': Azure Static Web Apps (azurewebsites.net) has replaced the Authorization header by a token of its own: the client must call the API at a URL of its own';
+
+const SIGNATURE_REMOVED =
+  'Google has replaced the signature of the token: the platform reads the Authorization header; for Cloud Run the client sends its token in X-Serverless-Authorization, and that of this API in Authorization';
+
+/** What a client sends that has no token: a value in place of its text, or a template that nothing has filled in. */
+const EMPTY_VALUE = /^(?:undefined|null|\[object ?\w{1,30}\]|\$?\{{1,2} ?[A-Za-z_.]{1,30} ?\}{1,2}|\$[A-Z_]{1,30})$/;
+
+/** Says that a client has sent such a text; `undefined` for any other. */
+export function describeNoToken(text: string): string | undefined {
+  return EMPTY_VALUE.test(text) ? `the client sent the text ${text}: it had no token` : undefined;
+}
 
 /**
  * Takes a token apart: three parts of canonical base64url (RFC 7515 section 2), header and payload each one strict
@@ -68,9 +85,14 @@ const OPAQUE: Readonly<Record<number, string>> = {
 export function parseToken(raw: string): UnverifiedToken {
   if (raw.length > MAX_TOKEN_LENGTH) throw malformedToken(`longer than ${MAX_TOKEN_LENGTH} characters`);
   const parts = raw.split('.');
+  if (parts.length === 1) {
+    const noToken = describeNoToken(raw);
+    if (noToken !== undefined) throw malformedToken(noToken);
+  }
   if (parts.length !== 3) throw malformedToken(`${parts.length} parts instead of 3${OPAQUE[parts.length] ?? ''}`);
   const [header, payload, signature] = parts as [string, string, string];
   if (signature === '') throw malformedToken('the signature is empty: the issuer has not signed the token');
+  if (signature === REMOVED_SIGNATURE) throw malformedToken(SIGNATURE_REMOVED);
   return {
     raw,
     header: parseHeader(header),
@@ -84,6 +106,8 @@ export function parseToken(raw: string): UnverifiedToken {
  * Checks what a header says against what is accepted, in this order: `alg`, `crit` and `b64`, `typ`, `kid`. Keys that
  * a header brings or points to (`jwk`, `jku`, `x5c`, `x5u`) are never looked at (RFC 8725 section 3.10).
  *
+ * @param issuer - the unverified `iss`, for what the log says
+ *
  * @throws AuthError `malformed_token`, `algorithm_not_allowed`, `unsupported_critical_header` or `wrong_type`
  */
 export function checkHeader(
@@ -92,11 +116,16 @@ export function checkHeader(
     readonly algorithms: ReadonlySet<Algorithm>;
     readonly types: Pick<ReadonlySet<string | undefined>, 'has'> & Iterable<string | undefined>;
   },
+  issuer?: unknown,
 ): UnverifiedHeader {
   const { alg, typ, kid } = header;
   if (typeof alg !== 'string') throw malformedToken('alg is not a string');
   if (!accepted.algorithms.has(alg as Algorithm)) {
-    const secret = /^HS\d{3}$/.test(alg) ? ', which needs a shared secret: have the issuer sign with a key pair' : '';
+    const isOfPlatform = typeof issuer === 'string' && issuer.endsWith('.azurewebsites.net');
+    const what = isOfPlatform
+      ? OF_STATIC_WEB_APPS
+      : ', which needs a shared secret: have the issuer sign with a key pair';
+    const secret = /^HS\d{3}$/.test(alg) ? what : '';
     throw new AuthError('algorithm_not_allowed', { privateDetail: `alg is ${shown(alg)}${secret}` });
   }
   // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.

@@ -100,7 +100,7 @@ export function isForItsClient(claims: JsonObject): boolean {
 }
 
 /** Where any family puts the client id. */
-const CLIENT_ID_CLAIMS = ['azp', 'client_id', 'cid', 'appid'];
+export const CLIENT_ID_CLAIMS = ['azp', 'client_id', 'cid', 'appid'];
 
 /** Name of an issuer preset. */
 export type PresetName = keyof typeof PRESETS;

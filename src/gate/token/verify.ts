@@ -75,7 +75,7 @@ export class TokenVerifier {
    */
   verifySignature(token: UnverifiedToken, caller?: Caller): Promise<VerificationKey> {
     const { rules, keys, signatures, clock } = this.#options;
-    const header = checkHeader(token.header, this.#accepted);
+    const header = checkHeader(token.header, this.#accepted, token.claims['iss']);
     refuseIdToken(token.claims, rules.preset);
     const verify = (key: VerificationKey) => signatures.verify(token, key, header.algorithm, caller);
     const key = keys.find(header, () => {
@@ -181,8 +181,9 @@ function unlike(name: string, got: string | undefined, expected: string): { read
 
 function atAnotherTime(reason: 'expired' | 'not_yet_valid', name: string, inMs: number): AuthError {
   const seconds = Math.ceil(Math.abs(inMs) / 1000);
+  const hint = (Date as { isFake?: unknown }).isFake === true ? FAKED_DATE : unitHint(seconds);
   return new AuthError(reason, {
-    privateDetail: `${name} ${inMs > 0 ? `is ${seconds} s ahead` : `was ${seconds} s ago`}${unitHint(seconds)}`,
+    privateDetail: `${name} ${inMs > 0 ? `is ${seconds} s ahead` : `was ${seconds} s ago`}${hint}`,
   });
 }
 
@@ -191,6 +192,8 @@ function tooLong(lifetimeMs: number, maxMs: number): AuthError {
   const privateDetail = `exp - iat is ${seconds} s, at most ${maxMs / 1000} s are accepted${unitHint(seconds)}`;
   return new AuthError('lifetime_too_long', { privateDetail });
 }
+
+const FAKED_DATE = ': the test has faked Date; give the gate the clock of its tokens, such as clock: issuer.clock.now';
 
 /** A time in ms that is read as seconds is 50,000 years away. */
 function unitHint(seconds: number): string {

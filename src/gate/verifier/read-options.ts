@@ -263,7 +263,7 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
   return {
     ...plain,
     ...ofGate,
-    ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset },
+    ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset, presetName: values.preset },
     audiences: audiencesOf(audience, preset),
     /** Name of the claim; `undefined`: the check is off. */
     generationClaim: generationClaim === false ? undefined : generationClaim,

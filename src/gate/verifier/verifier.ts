@@ -7,7 +7,7 @@ import { clientUnit } from '../token/fair-queue';
 import type { Caller } from '../token/fair-queue';
 import { introspectedClaimsCheck } from '../token/introspected-claims';
 import { introspectionEndpoint, introspector } from '../token/introspection';
-import { isJwsShaped, parseToken } from '../token/jws';
+import { describeNoToken, isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import { PossessionVerifier } from '../possession/possession';
 import { scopeReader } from '../token/scopes';
@@ -42,7 +42,8 @@ export class GateVerifier {
 
   /** The verifier of a token's kind. Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
   verifierOf(token: string): Verifier {
-    return this.#opaque && !isJwsShaped(token) ? this.#opaque : this.#jwts;
+    const isOpaque = this.#opaque && !isJwsShaped(token) && describeNoToken(token) === undefined;
+    return isOpaque && this.#opaque ? this.#opaque : this.#jwts;
   }
 
   /**

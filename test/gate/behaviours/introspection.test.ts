@@ -38,6 +38,15 @@ describe('opaque tokens (RFC 7662)', () => {
     expectRefusal(await through.get(OPAQUE), 'malformed_token', through);
   });
 
+  it.each(['undefined', 'null'])(
+    'are not asked about where the client sent the text %s: it had no token',
+    async (text) => {
+      const through = introspectingGate();
+      expectRefusal(await through.get(text), 'malformed_token', through);
+      expect(through.endpoint.sent).toEqual([]);
+    },
+  );
+
   it.each<[string, object, Reason]>([
     ['active: false', { active: false }, 'inactive'],
     ['another issuer', { iss: 'https://login.test/' }, 'wrong_issuer'],

@@ -44,6 +44,11 @@ describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6
     ['padding', 'bearer a==', 'a=='],
     ['padding alone', 'Bearer =', noToken],
     ['no token', 'Bearer ', noToken],
+    ...['[object Object]', '${token}', '{{token}}', '$TOKEN'].map((text) => {
+      const detail = `the client sent the text ${text}: it had no token`;
+      return [text, `Bearer ${text}`, ['malformed_authorization', detail]] as [string, unknown, unknown];
+    }),
+    ['braces around a token', 'Bearer {eyJhbGciOi}1', noToken],
     ['the scheme alone', 'Bearer', noToken],
     ['a blank at the end', 'Bearer abc ', noToken],
     ['a tab after the scheme', 'Bearer\tabc', notOne],
@@ -179,6 +184,8 @@ describe('parseToken', () => {
 
   it.each<[string, string, string]>([
     ['nothing', '', '1 parts instead of 3: opaque tokens need the option opaque'],
+    ['undefined', 'undefined', 'the client sent the text undefined: it had no token'],
+    ['null', 'null', 'the client sent the text null: it had no token'],
     ['two parts', `${header}.${payload}`, '2 parts instead of 3'],
     ['four parts', `${header}.${payload}.${signature}.`, '4 parts instead of 3'],
     ['an empty header', `.${payload}.${signature}`, 'the header is not base64url'],

@@ -1,13 +1,14 @@
 import { attempt, isObject } from '../../core/objects';
 import { describe } from '../../core/options';
 import type { Reason } from '../../core/reasons';
-import { isJwsShaped, parseToken } from '../../token/jws';
+import { describeNoToken, isJwsShaped, parseToken } from '../../token/jws';
 import type { UnverifiedToken } from '../../token/jws';
-import { isForItsClient, PRESETS, signOfIdToken } from '../../token/presets';
+import { isForItsClient, PRESET_NAMES, PRESETS, signOfIdToken } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
 import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from '../../token/scopes';
 import type { ScopeClaim, ScopeOptions, ScopeRule } from '../../token/scopes';
 import type { JsonObject } from '../../net/strict-json';
+import { fitsAnyServer, hasType, lackOf, recognizeToken } from './recognition';
 
 /** What an operator can change so that a token is accepted. It quotes claims: it must not become part of a response. */
 export interface Advice {
@@ -32,6 +33,9 @@ export interface Advice {
 export interface AdviceContext {
   readonly issuer: string;
   readonly preset: Preset;
+  /** Of the preset. Default: found by the row itself. */
+  readonly presetName?: PresetName | undefined;
+  readonly jwksUri?: string | undefined;
   readonly scopes?: ScopeRule | undefined;
   /** Present where opaque tokens are introspected. */
   readonly opaque?: object | undefined;
@@ -43,15 +47,16 @@ export function adviceContext(
   given: {
     readonly issuer?: string | undefined;
     readonly preset: PresetName;
+    readonly jwksUri?: string | undefined;
     readonly scopes?: ScopeOptions | undefined;
     readonly opaque?: object | undefined;
   },
 ): AdviceContext {
-  const { issuer = '', opaque } = given;
-  const preset: Preset = PRESETS[given.preset];
+  const { issuer = '', jwksUri, opaque, preset: presetName } = given;
+  const preset: Preset = PRESETS[presetName];
   const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
   const scopes = SCOPES_OPTION.read(given.scopes, { factory: 'authenticate', name: 'scopes' });
-  return { issuer, opaque, preset: { ...preset, scopeClaims }, scopes };
+  return { issuer, jwksUri, opaque, presetName, preset: { ...preset, scopeClaims }, scopes };
 }
 
 /**
@@ -60,21 +65,51 @@ export function adviceContext(
  */
 export function configurationAdvice(reason: Reason, raw: string, context: AdviceContext): Advice | undefined {
   const token = attempt(() => parseToken(raw));
-  if (!token) return context.opaque && !isJwsShaped(raw) ? undefined : adviceForText(raw);
+  if (!token) return context.opaque && !isJwsShaped(raw) ? undefined : adviceForText(raw, context);
   if (MICROSOFT_GRAPH.has(token.claims['aud'])) return FOR_GRAPH;
   if (reason === 'wrong_type' && signOfIdToken(token.claims, context.preset) !== undefined) return ID_TOKEN;
-  const recognized = DEPENDS_ON_PRESET.has(reason) ? recognizeToken(token) : undefined;
-  if (recognized && PRESETS[recognized.preset] !== context.preset) {
-    const { preset, signs } = recognized;
-    return { why: `this token looks like ${preset} (${signs.join(', ')})`, option: 'preset', value: preset };
-  }
-  return adviceOn(reason, token, context);
+  return (DEPENDS_ON_PRESET.has(reason) ? presetAdvice(token, context) : undefined) ?? adviceOn(reason, token, context);
 }
+
+/**
+ * Which preset fits a token that does not fit the selected one: that of its vendor, else the one for any server. Where none
+ * does: all that the server has to add.
+ */
+function presetAdvice(token: UnverifiedToken, context: AdviceContext): Advice | undefined {
+  const { header, claims } = token;
+  const selected = context.presetName ?? PRESET_NAMES.find((name) => PRESETS[name] === context.preset);
+  const lack = lackOf(claims, { name: selected, preset: context.preset });
+  const recognized = recognizeToken(token, context.jwksUri);
+  if (recognized && recognized.preset !== selected) {
+    const { preset, signs } = recognized;
+    const more = lackOf(claims, { name: preset, preset: PRESETS[preset] });
+    const also = more.length > 0 ? `, and the server must add ${more.join(', ')}` : '';
+    return { why: `this token looks like ${preset} (${signs.join(', ')})${also}`, option: 'preset', value: preset };
+  }
+  const typ = header['typ'] === undefined ? 'the token has no typ' : `typ is ${describe(header['typ'])}`;
+  const isTyped = hasType(header, context.preset);
+  if (lack.length === 0 && isTyped) return undefined;
+  const why = [...(isTyped ? [] : [typ]), ...lack.map((name) => `the token has no ${name}`)].join(', ');
+  const setting = selected && TYPE_SETTINGS[selected];
+  if (!isTyped && setting) return { why: `${why}: ${setting}` };
+  const added = `have the server add ${lack.join(', ')}`;
+  if (fitsAnyServer(token, selected)) {
+    const otherwise = isTyped ? added : 'have the issuer make access tokens by RFC 9068';
+    return { why, option: 'preset', value: 'jwt', otherwise };
+  }
+  if (lack.length > 0) return { why: `${why}: no option takes such a token, the server must add ${lack.join(', ')}` };
+  return undefined;
+}
+
+/** What decides about `typ` at a server whose preset expects another one. */
+const TYPE_SETTINGS: Partial<Record<PresetName, string>> = {
+  identityserver: 'leave AccessTokenJwtType of IdentityServer at its default, at+jwt',
+};
 
 function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: AdviceContext): Advice | undefined {
   switch (reason) {
     case 'wrong_issuer':
-      return issuerAdvice(claims['iss'], context.issuer);
+      return issuerAdvice(claims, context.issuer);
     case 'wrong_audience':
       return audienceAdvice(claims);
     case 'unknown_key':
@@ -99,7 +134,7 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
       return { why: `alg is ${describe(header['alg'])}: have the issuer sign with an accepted one, such as RS256` };
     case 'wrong_type':
       return {
-        why: `typ is ${describe(header['typ'])}: have the issuer make access tokens by RFC 9068, or select the preset of its vendor`,
+        why: `${header['typ'] === undefined ? 'the token has no typ' : `typ is ${describe(header['typ'])}`}: have the issuer make access tokens by RFC 9068, or select the preset of its vendor`,
       };
     case 'insufficient_scope':
       return scopeAdvice(claims, context);
@@ -108,7 +143,9 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
   }
 }
 
-function issuerAdvice(issuer: unknown, expected: string): Advice {
+function issuerAdvice({ iss: issuer, tid, ver }: JsonObject, expected: string): Advice {
+  const isOfOtherVersion = ver === '1.0' && typeof tid === 'string' && expected.includes(`/${tid}/v2.0`);
+  if (isOfOtherVersion) return ENTRA_V1;
   const typo = difference(issuer, expected);
   const why = `iss is ${describe(issuer, 200)}, expected ${describe(expected, 200)}${typo}`;
   if (typeof issuer !== 'string') return { why };
@@ -119,8 +156,7 @@ function issuerAdvice(issuer: unknown, expected: string): Advice {
 function audienceAdvice(claims: JsonObject): Advice {
   if (isForItsClient(claims)) return FOR_ITS_CLIENT;
   const audiences = [claims['aud']].flat().filter((audience) => typeof audience === 'string');
-  if (audiences.length === 0)
-    return { why: 'the token has no aud: have the authorization server add that of this API' };
+  if (audiences.length === 0) return isLightweight(claims) ? LIGHTWEIGHT : NO_AUDIENCE;
   const why = `aud is ${JSON.stringify(claims['aud']).slice(0, 200)}`;
   const value = audiences.find((audience) => sharedBy(audience, claims) === undefined);
   if (value === undefined) return { why: `${why}, ${sharedBy(audiences[0] as string, claims)}` };
@@ -140,6 +176,18 @@ function sharedBy(audience: string, { iss, ...claims }: JsonObject): string | un
 /** Of IdentityServer (`EmitStaticAudienceClaim`), and of the Management API of Auth0. */
 const OF_ISSUER = ['resources', 'api/v2/'];
 
+const NO_AUDIENCE: Advice = {
+  why: 'the token has no aud: have the authorization server add that of this API; audience: false is for servers that cannot, under the presets cognito and identityserver',
+};
+const LIGHTWEIGHT: Advice = {
+  why: 'this is a lightweight access token of Keycloak, which leaves out aud and roles: switch "Always use lightweight access token" off for this client',
+};
+
+/** Keycloak 26 names the kind of a token in its id: `onltac:...`. */
+function isLightweight({ jti, typ }: JsonObject): boolean {
+  return typ === 'Bearer' && typeof jti === 'string' && /^(?:on|of|tr)lt\w\w:/.test(jti);
+}
+
 const ASK_FOR_AUDIENCE = 'the client must ask for a token of this API (parameter audience or resource)';
 
 const SHARED_AUDIENCES: readonly (readonly [audience: RegExp, what: string])[] = [
@@ -158,6 +206,9 @@ const SHARED_AUDIENCES: readonly (readonly [audience: RegExp, what: string])[] =
   [/\/userinfo\/?$/, `which is the userinfo endpoint of the authorization server: ${ASK_FOR_AUDIENCE}`],
 ];
 
+const ENTRA_V1: Advice = {
+  why: 'this is a token of version 1.0 of Entra, and the issuer is that of version 2.0: set requestedAccessTokenVersion (api.requestedAccessTokenVersion of the manifest) of the API to 2',
+};
 const ID_TOKEN: Advice = {
   why: 'this is an ID token, which is for the client itself: send the access token, and request one for the audience of this API',
 };
@@ -239,18 +290,41 @@ const DEPENDS_ON_PRESET: ReadonlySet<Reason> = new Set<Reason>([
   'generation_invalid',
 ]);
 
-function adviceForText(raw: string): Advice {
-  const parts = raw.split('.').length;
-  if (parts === 5) {
+function adviceForText(raw: string, { jwksUri }: AdviceContext): Advice {
+  const noToken = describeNoToken(raw);
+  if (noToken !== undefined)
+    return { why: `${noToken}: look where the client reads access_token of the token response` };
+  const parts = raw.split('.');
+  if (parts.length === 5) return adviceForEncrypted(parts[0] as string, jwksUri);
+  if (parts.length === 3 && parts[2] === 'SIGNATURE_REMOVED_BY_GOOGLE') return WITHOUT_SIGNATURE;
+  // Two long parts that do not begin as a JWT does are an opaque token of Hydra.
+  if (
+    parts.length === 1 ||
+    (parts.length === 2 && !raw.startsWith('eyJ') && parts.every((part) => part.length >= 10))
+  ) {
     return {
-      why: 'the token is encrypted (JWE, five parts): have the issuer sign access tokens and not encrypt them (JWS)',
+      why: 'the token is opaque, not a JWT',
+      option: 'opaque',
+      otherwise: 'have the issuer make JWTs for this API',
     };
   }
-  if (parts === 1) {
-    const otherwise = 'have the issuer make JWTs for this API';
-    return { why: 'the token is opaque, not a JWT', option: 'opaque', otherwise };
-  }
   return { why: 'the token is not a JSON Web Token: compare it with what the token endpoint returned' };
+}
+
+const WITHOUT_SIGNATURE: Advice = {
+  why: 'Google has replaced the signature of the token: have the client send the token for Cloud Run in X-Serverless-Authorization, and that of this API in Authorization',
+};
+
+function adviceForEncrypted(header: string, jwksUri = ''): Advice {
+  const text = Buffer.from(header, 'base64url').toString();
+  if (/"iss":"https:\/\/[^"/]+\.auth0\.com\/"/.test(text)) {
+    return {
+      why: 'the token is encrypted for Auth0 itself, because the client names no audience: have it ask for a token of this API (parameter audience)',
+    };
+  }
+  const call = /\/\.well-known\/jwks$/.test(jwksUri) ? ' (OpenIddict: DisableAccessTokenEncryption())' : '';
+  const otherwise = `have the issuer sign access tokens and not encrypt them (JWS)${call}`;
+  return { why: 'the token is encrypted (JWE, five parts)', option: 'opaque', otherwise };
 }
 
 /** Differences between two issuers that are easy to overlook: they are compared byte for byte (RFC 9207 section 2.4). */
@@ -260,69 +334,4 @@ function difference(got: unknown, expected: string): string {
   if (got.replace(/^https?/, '') === expected.replace(/^https?/, '')) return ' (http and https)';
   if (got.toLowerCase() === expected.toLowerCase()) return ' (upper and lower case)';
   return '';
-}
-
-/** A family of authorization servers that a token or an issuer looks like. Advice only: it decides nothing. */
-interface Recognition {
-  readonly preset: PresetName;
-  /** What it was recognized by, for people. */
-  readonly signs: readonly string[];
-}
-
-type Sign = readonly [text: string, applies: (claims: JsonObject, header: JsonObject) => boolean];
-
-const has = (name: string): Sign => [name, (claims) => claims[name] !== undefined];
-const isArray = (name: string): Sign => [`${name} is an array`, (claims) => Array.isArray(claims[name])];
-const equals = (name: string, value: string): Sign => [`${name} is ${value}`, (claims) => claims[name] === value];
-const typIs = (type: string): Sign => [
-  `typ is ${type}`,
-  (_claims, { typ }) => typeof typ === 'string' && typ.toLowerCase() === type.toLowerCase(),
-];
-
-/** What only the tokens of one family have; all signs of a row must apply. The first row that fits counts. */
-const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
-  ['keycloak', [typIs('JWT'), equals('typ', 'Bearer'), has('azp')]],
-  ['keycloak', [typIs('at+jwt'), equals('typ', 'Bearer'), has('azp')]],
-  ['keycloak', [equals('typ', 'DPoP'), has('azp')]],
-  ['cognito', [equals('token_use', 'access'), has('client_id')]],
-  ['auth0', [equals('gty', 'client-credentials')]],
-  ['okta', [has('cid'), isArray('scp')]],
-  ['entra', [has('tid'), has('azp')]],
-  ['entra', [has('tid'), has('appid')]],
-  ['openiddict', [has('oi_prst')]],
-  ['openiddict', [has('oi_tkn_id')]],
-  ['identityserver', [typIs('at+jwt'), isArray('scope')]],
-  ['identityserver', [typIs('at+jwt'), has('client_generation')]],
-  ['hydra', [typIs('JWT'), has('client_id'), isArray('scp')]],
-];
-
-/** Issuers and paths of key sets that only one family has; the embedded token server, on http:, has that of IdentityServer too. */
-const URLS: readonly (readonly [PresetName, issuer: RegExp | undefined, jwksUri?: RegExp])[] = [
-  ['keycloak', /\/realms\/[^/]+$/, /\/protocol\/openid-connect\/certs$/],
-  ['auth0', /^https:\/\/[^/]+\.auth0\.com\//],
-  ['okta', /^https:\/\/[^/]+\.okta(?:preview)?\.com(?:\/|$)/, /\/oauth2\/[^/]+\/v1\/keys$/],
-  ['entra', /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net)\//, /\/discovery\/(?:v2\.0\/)?keys$/],
-  ['cognito', /^https:\/\/cognito-idp\.[^/]+\.amazonaws\.com\//],
-  ['ping', /^https:\/\/auth\.pingone\.[^/]+\//, /\/pf\/JWKS$/],
-  ['identityserver', undefined, /^https:.*\/\.well-known\/openid-configuration\/jwks$/],
-  ['openiddict', undefined, /\/\.well-known\/jwks$/],
-];
-
-/** The preset whose authorization servers make such tokens, if their shape shows it. */
-export function recognizeToken({
-  header,
-  claims,
-}: Pick<UnverifiedToken, 'header' | 'claims'>): Recognition | undefined {
-  const row = SIGNS.find(([, signs]) => signs.every(([, applies]) => applies(claims, header)));
-  if (row) return { preset: row[0], signs: row[1].map(([text]) => text) };
-  const issuer = claims['iss'];
-  return typeof issuer === 'string' ? recognizeIssuer(issuer) : undefined;
-}
-
-/** The preset of an issuer whose URL shows it, or that of its key set. */
-export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | undefined {
-  const [byIssuer] = URLS.find(([, pattern]) => pattern?.test(issuer)) ?? [];
-  if (byIssuer) return { preset: byIssuer, signs: ['iss is a URL of that vendor'] };
-  const [byKeys] = URLS.find(([, , pattern]) => pattern?.test(jwksUri)) ?? [];
-  return byKeys && { preset: byKeys, signs: ['the key set has a path of that vendor'] };
 }

@@ -1,6 +1,7 @@
 import { authenticate, explain } from '../../../../src/gate/index';
 import type { AuthenticateOptions, PresetName, Reason } from '../../../../src/gate/index';
-import { configurationAdvice, recognizeToken } from '../../../../src/gate/express/diagnosis/advice';
+import { configurationAdvice } from '../../../../src/gate/express/diagnosis/advice';
+import { recognizeToken } from '../../../../src/gate/express/diagnosis/recognition';
 import { PRESET_NAMES, PRESETS } from '../../../../src/gate/token/presets';
 import { AUDIENCE, ISSUER, NOW, NOW_MS, token } from '../../../support/issuer';
 import type { Members } from '../../../support/issuer';
@@ -45,8 +46,11 @@ async function followed(
     if (reason === undefined) return { reason, advice, options };
     const given = configurationAdvice(reason, raw, {
       issuer: options.issuer,
-      preset: PRESETS[options.preset as PresetName],
+      // A copy, as the command makes one: presets are compared by their names.
+      preset: { ...PRESETS[options.preset as PresetName] },
+      presetName: options.preset,
     });
+    if (given && advice.includes(given.why)) throw new Error(`the same advice twice: ${given.why}`);
     if (given) advice.push(given.why);
     if (given?.value === undefined) return { reason, advice, options };
     options = { ...options, [given.option as string]: given.value };
@@ -195,6 +199,24 @@ describe('the advice about the audience', () => {
         for (const other of [OTHER_API, aud, [OTHER_API, aud], [aud, OTHER_API]]) {
           const refused = await refusalOf(signed({ ...claims, aud: other }, typ), options);
           expect([name, other, refused]).toEqual([name, other, 'wrong_audience']);
+        }
+      }
+    }
+  });
+});
+
+describe('no advice comes twice', () => {
+  const CLAIMS = ['aud', 'exp', 'iat', 'sub', 'jti', 'client_id', 'azp', 'cid', 'appid', 'typ', 'token_use', 'tid'];
+
+  it.each(PRESET_NAMES)('whatever a token lacks, under the preset %s', async (preset) => {
+    for (const { name, typ, claims, audience } of VENDOR_TOKENS) {
+      for (const claim of CLAIMS) {
+        const canBeFalse = audience === false && PRESETS[preset].audienceCanBeAbsent;
+        const options = { ...configured(preset), audience: canBeFalse ? (false as const) : AUDIENCE };
+        const { reason, advice } = await followed(signed({ ...claims, [claim]: undefined }, typ), options);
+        // What is refused for its claims is never refused without a word.
+        if (reason === 'invalid_claims' || reason === 'wrong_type') {
+          expect([name, claim, advice]).toEqual([name, claim, expect.arrayContaining([expect.any(String)])]);
         }
       }
     }

@@ -1,6 +1,7 @@
 import { PRESETS } from '../../../../src/gate/token/presets';
 import type { PresetName } from '../../../../src/gate/token/presets';
-import { configurationAdvice, recognizeIssuer, recognizeToken } from '../../../../src/gate/express/diagnosis/advice';
+import { configurationAdvice } from '../../../../src/gate/express/diagnosis/advice';
+import { recognizeIssuer, recognizeToken } from '../../../../src/gate/express/diagnosis/recognition';
 import { wordAdvice } from '../../../../src/cli/commands/explain';
 import type { AdviceContext } from '../../../../src/gate/express/diagnosis/advice';
 import type { Reason } from '../../../../src/gate/index';
@@ -35,6 +36,7 @@ describe('the preset that a token looks like', () => {
 
   it.each<[string, Members, Members]>([
     ['another value', { token_use: 'id', client_id: 'pos' }, {}],
+    ['token_use of an issuer that is not Cognito', { token_use: 'access', client_id: 'pos', iss: ISSUER }, {}],
     ['a text in the place of an array', { cid: 'pos', scp: 'a' }, {}],
     ['an issuer that is not a text', { iss: ['https://shop.auth0.com/'] }, {}],
   ])('does not take %s for a sign', (_what, claims, header) => {
@@ -87,7 +89,11 @@ describe('advice', () => {
   }
 
   const ENCRYPTED =
-    'the token is encrypted (JWE, five parts): have the issuer sign access tokens and not encrypt them (JWS)';
+    'the token is encrypted (JWE, five parts): set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or have the issuer sign access tokens and not encrypt them (JWS)';
+  const OF_AUTH0 = Buffer.from('{"alg":"dir","enc":"A256GCM","iss":"https://shop.eu.auth0.com/"}').toString(
+    'base64url',
+  );
+  const ADDRESS = 'look where the client reads access_token of the token response';
   const OPAQUE =
     'the token is opaque, not a JWT: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or have the issuer make JWTs for this API';
   const DAMAGED = 'the token is not a JSON Web Token: compare it with what the token endpoint returned';
@@ -97,6 +103,20 @@ describe('advice', () => {
     ['an opaque one', 'c0ffee', OPAQUE],
     ['a damaged one', 'a.b.c', DAMAGED],
     ['half of one', 'a.b', DAMAGED],
+    ['half of a JWT', 'eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0', DAMAGED],
+    ['an opaque one of Hydra', 'ory_at_AbCdEf1234567890.ZyXwVu0987654321', OPAQUE],
+    [
+      'one that Auth0 has encrypted',
+      `${OF_AUTH0}..a.b.c`,
+      'the token is encrypted for Auth0 itself, because the client names no audience: have it ask for a token of this API (parameter audience)',
+    ],
+    [
+      'one without the signature',
+      `${token().replace(/[^.]*$/, '')}SIGNATURE_REMOVED_BY_GOOGLE`,
+      'Google has replaced the signature of the token: have the client send the token for Cloud Run in X-Serverless-Authorization, and that of this API in Authorization',
+    ],
+    ['undefined', 'undefined', `the client sent the text undefined: it had no token: ${ADDRESS}`],
+    ['an object', '[object Object]', `the client sent the text [object Object]: it had no token: ${ADDRESS}`],
   ])('advises by the form of a token that is no JWT: %s', (_what, raw, advice) => {
     expect(adviceOn('malformed_token', raw)).toBe(advice);
   });
@@ -113,6 +133,37 @@ describe('advice', () => {
     expect(adviceOn('wrong_issuer', token({ claims: { iss } }))).toBe(advice);
   });
 
+  it("names OpenIddict's call where the key set has its path", () => {
+    const jwksUri = `${ISSUER}/.well-known/jwks`;
+    expect(adviceOn('malformed_token', 'a.b.c.d.e', { jwksUri })).toMatch(/DisableAccessTokenEncryption\(\)\)$/);
+  });
+
+  it('recognizes a vendor by its key set where the token does not show it', () => {
+    const raw = token({ claims: { sub: undefined, generation: undefined } });
+    const jwksUri = `${ISSUER}/.well-known/openid-configuration/jwks`;
+    expect(adviceOn('invalid_claims', raw, { jwksUri })).toBe(
+      'this token looks like identityserver (the key set has a path of that vendor): set TILLGATE_PRESET=identityserver',
+    );
+  });
+
+  it('names the setting of the server where its own preset refuses the type', () => {
+    const raw = token({ header: { typ: 'JWT' } });
+    expect(adviceOn('wrong_type', raw, { presetName: 'identityserver', preset: PRESETS.identityserver })).toBe(
+      'typ is "JWT": leave AccessTokenJwtType of IdentityServer at its default, at+jwt',
+    );
+  });
+
+  it('names the version where Entra sends tokens of version 1', () => {
+    const raw = token({ claims: { iss: 'https://sts.windows.net/t1/', tid: 't1', ver: '1.0' } });
+    const context = { issuer: 'https://login.microsoftonline.com/t1/v2.0', preset: PRESETS.entra };
+    expect(adviceOn('wrong_issuer', raw, context)).toMatch(/token of version 1\.0 .* requestedAccessTokenVersion/);
+  });
+
+  it('names lightweight tokens of Keycloak', () => {
+    const raw = token({ claims: { aud: undefined, typ: 'Bearer', jti: 'onltac:1' } });
+    expect(adviceOn('wrong_audience', raw, { preset: PRESETS.keycloak })).toMatch(/lightweight access token/);
+  });
+
   it.each(['00000003-0000-0000-c000-000000000000', 'https://graph.microsoft.com'])(
     'advises whatever the reason to ask for a token of this API, where aud is Microsoft Graph: %s',
     (aud) => {
@@ -126,7 +177,8 @@ describe('advice', () => {
 
   const LONG = 'a'.repeat(300);
   const orAdd = 'or have the authorization server add the aud of this API';
-  const noAudience = 'the token has no aud: have the authorization server add that of this API';
+  const noAudience =
+    'the token has no aud: have the authorization server add that of this API; audience: false is for servers that cannot, under the presets cognito and identityserver';
 
   it.each<[Reason, TokenParts, string | undefined]>([
     ['wrong_issuer', { claims: { iss: 17 } }, `iss is 17, expected "${ISSUER}"`],
@@ -159,6 +211,16 @@ describe('advice', () => {
       'wrong_type',
       { header: { typ: 'JWT' } },
       'typ is "JWT": have the issuer make access tokens by RFC 9068, or select the preset of its vendor',
+    ],
+    [
+      'wrong_type',
+      { header: { typ: undefined } },
+      'the token has no typ: have the issuer make access tokens by RFC 9068, or select the preset of its vendor',
+    ],
+    [
+      'invalid_claims',
+      { claims: { iat: undefined, sub: undefined, jti: undefined, client_id: undefined } },
+      'the token has no iat, the token has no sub, the token has no jti, the token has no client_id: no option takes such a token, the server must add iat, sub, jti, client_id',
     ],
     ['not_yet_valid', {}, 'compare the clock of this machine with that of the authorization server'],
     ['expired', { claims: { exp: 1 } }, undefined],

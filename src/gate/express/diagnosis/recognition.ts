@@ -1,0 +1,123 @@
+import type { UnverifiedToken } from '../../token/jws';
+import { CLIENT_ID_CLAIMS, PRESETS } from '../../token/presets';
+import type { Preset, PresetName } from '../../token/presets';
+import type { JsonObject } from '../../net/strict-json';
+
+/** What a token shows of itself. */
+type Shape = Pick<UnverifiedToken, 'header' | 'claims'>;
+
+/** A family of authorization servers that a token or an issuer looks like. Advice only: it decides nothing. */
+export interface Recognition {
+  readonly preset: PresetName;
+  /** What it was recognized by, for people. */
+  readonly signs: readonly string[];
+}
+
+type Sign = readonly [text: string, applies: (claims: JsonObject, header: JsonObject) => boolean];
+
+const has = (name: string): Sign => [name, (claims) => claims[name] !== undefined];
+const isArray = (name: string): Sign => [`${name} is an array`, (claims) => Array.isArray(claims[name])];
+const equals = (name: string, value: string): Sign => [`${name} is ${value}`, (claims) => claims[name] === value];
+const typIs = (type: string): Sign => [
+  `typ is ${type}`,
+  (_claims, { typ }) => typeof typ === 'string' && typ.toLowerCase() === type.toLowerCase(),
+];
+
+/** What only the tokens of one family have; all signs of a row must apply. The first row that fits counts. */
+const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
+  ['keycloak', [typIs('JWT'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [typIs('at+jwt'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [equals('typ', 'DPoP'), has('azp')]],
+  ['cognito', [equals('token_use', 'access'), has('client_id')]],
+  ['auth0', [equals('gty', 'client-credentials')]],
+  ['okta', [has('cid'), isArray('scp')]],
+  ['entra', [has('tid'), has('azp')]],
+  ['entra', [has('tid'), has('appid')]],
+  ['openiddict', [has('oi_prst')]],
+  ['openiddict', [has('oi_tkn_id')]],
+  ['identityserver', [typIs('at+jwt'), isArray('scope')]],
+  ['identityserver', [typIs('at+jwt'), has('client_generation')]],
+  ['hydra', [typIs('JWT'), has('client_id'), isArray('scp')]],
+];
+
+/** Issuers and paths of key sets that only one family has; the embedded token server, on http:, has that of IdentityServer too. */
+const URLS: readonly (readonly [PresetName, issuer: RegExp | undefined, jwksUri?: RegExp])[] = [
+  ['keycloak', /\/realms\/[^/]+$/, /\/protocol\/openid-connect\/certs$/],
+  ['auth0', /^https:\/\/[^/]+\.auth0\.com\//],
+  ['okta', /^https:\/\/[^/]+\.okta(?:preview)?\.com(?:\/|$)/, /\/oauth2\/[^/]+\/v1\/keys$/],
+  ['entra', /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net)\//, /\/discovery\/(?:v2\.0\/)?keys$/],
+  ['cognito', /^https:\/\/cognito-idp\.[^/]+\.amazonaws\.com\//],
+  ['ping', /^https:\/\/auth\.pingone\.[^/]+\//, /\/pf\/JWKS$/],
+  ['identityserver', undefined, /^https:.*\/\.well-known\/openid-configuration\/jwks$/],
+  ['openiddict', undefined, /\/\.well-known\/jwks$/],
+];
+
+/**
+ * The preset whose authorization servers make such tokens, if their shape shows it.
+ *
+ * @param jwksUri - where the issuer has its keys
+ */
+export function recognizeToken({ header, claims }: Shape, jwksUri?: string): Recognition | undefined {
+  const row = SIGNS.find(([, signs]) => signs.every(([, applies]) => applies(claims, header)));
+  if (row && fitsIssuer(row[0], claims['iss'])) return { preset: row[0], signs: row[1].map(([text]) => text) };
+  const issuer = claims['iss'];
+  return typeof issuer === 'string' ? recognizeIssuer(issuer, jwksUri) : undefined;
+}
+
+/** Others too have `token_use`: Cognito has no issuers with another URL, and no vendor has those of another one. */
+function fitsIssuer(preset: PresetName, issuer: unknown): boolean {
+  if (typeof issuer !== 'string') return true;
+  const shown = recognizeIssuer(issuer)?.preset;
+  return shown === undefined ? preset !== 'cognito' : shown === preset;
+}
+
+/** The preset of an issuer whose URL shows it, or that of its key set. */
+export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | undefined {
+  const [byIssuer] = URLS.find(([, pattern]) => pattern?.test(issuer)) ?? [];
+  if (byIssuer) return { preset: byIssuer, signs: ['iss is a URL of that vendor'] };
+  const [byKeys] = URLS.find(([, , pattern]) => pattern?.test(jwksUri)) ?? [];
+  return byKeys && { preset: byKeys, signs: ['the key set has a path of that vendor'] };
+}
+
+/** In this order people are told what is missing. */
+const NEEDED = ['iss', 'aud', 'exp', 'iat'];
+
+/** The claims that a preset needs and a token has not: all at once. */
+export function lackOf(
+  claims: JsonObject,
+  { name, preset }: { readonly name: PresetName | undefined; readonly preset: Preset },
+): readonly string[] {
+  const fixed = preset.fixedClaims.map(([claim]) => claim);
+  // The preset for any server falls back to the subject.
+  const ids = name === ANY_SERVER ? [...CLIENT_ID_CLAIMS, 'sub'] : preset.clientIdClaims;
+  const needed = [...NEEDED, ...preset.requiredClaims, ...fixed].filter((claim) => {
+    return claims[claim] === undefined && !ids.includes(claim) && !(claim === 'aud' && preset.audienceCanBeAbsent);
+  });
+  const hasClient = ids.some((claim) => typeof claims[claim] === 'string' && claims[claim] !== '');
+  return [...new Set([...needed, ...(hasClient ? [] : [ids.join(' or ')])])];
+}
+
+/** The preset for signed JWTs of servers without a row of their own. */
+const ANY_SERVER: string = 'jwt';
+
+/** Whether that preset accepts the type and the claims of a token that the selected one refuses. */
+export function fitsAnyServer({ header, claims }: Shape, selected: PresetName | undefined): boolean {
+  const preset = (PRESETS as Readonly<Record<string, Preset>>)[ANY_SERVER];
+  if (!preset || selected === ANY_SERVER || isOfAnotherKind(claims)) return false;
+  return hasType(header, preset) && lackOf(claims, { name: ANY_SERVER as PresetName, preset }).length === 0;
+}
+
+/** Whether a preset accepts the `typ` of a token. */
+export function hasType({ typ }: JsonObject, { types }: Preset): boolean {
+  return types.includes(typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined);
+}
+
+/** Claims of ID tokens, refresh tokens, logout tokens and the like: no preset may be found for them. */
+function isOfAnotherKind(claims: JsonObject): boolean {
+  const kinds = [claims['typ'], claims['token_use']].filter((kind) => kind !== undefined);
+  const isAccess = kinds.every((kind) => typeof kind === 'string' && ACCESS_KIND.test(kind));
+  return !isAccess || OF_OTHER_KINDS.some((name) => claims[name] !== undefined);
+}
+
+const ACCESS_KIND = /^(?:bearer|dpop|access|access_token|at\+jwt|jwt)$/i;
+const OF_OTHER_KINDS = ['nonce', 'auth_time', 'at_hash', 'c_hash', 'events', 'htm'];
