@@ -1,4 +1,4 @@
-export type { Schedule } from '../core/clock';
+export type { Schedule, Timer } from '../core/clock';
 export { memoryGenerations, type MemoryGenerationsOptions, type MemoryLog, type ServedLog } from './memory';
 export { httpGenerations, type HttpGenerationsOptions } from './http/log';
 export type { Batch, Change, GenerationLog, GenerationSource, LogReader, Mark, Unit } from './log';
