@@ -23,6 +23,8 @@ export interface ApiUnderTest extends Target {
   readonly operations: readonly Operation[];
   /** Those that a bearer token, or nothing, opens. */
   readonly tested: readonly Operation[];
+  /** The others of those, with the reason: what is not valid by the document is never sent. */
+  readonly withoutRequest: ReadonlyMap<Operation, string>;
   readonly rules: RefusalRules;
   readonly declaredScopes: readonly string[];
   /** The gate of Tillgate that the app has, where it can be seen. */
@@ -50,7 +52,9 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
   const document = loadDocument(given.openapi);
   const basePath = given.basePath ?? basePathOf(document);
   const operations = operationsOf(document, basePath, given);
-  const tested = operations.filter(({ access }) => access === 'anybody' || access === 'token');
+  const callable = operations.filter(({ access }) => access === 'anybody' || access === 'token');
+  const withoutRequest = new Map(callable.flatMap((one) => whyNoRequest(one)));
+  const tested = callable.filter((one) => !withoutRequest.has(one));
   const guarded = tested.filter(({ access }) => access === 'token');
   const { app, url, depth, generations } = given;
   const ways = new Map(operations.map((one) => [one, app && wayTo(app, one.method, one.path)]));
@@ -71,8 +75,9 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
   }
 
   return {
-    ...{ document, basePath, settings, operations, tested, representativeOf, gate: gate as Gate | undefined },
+    ...{ document, basePath, settings, operations, tested, withoutRequest, representativeOf },
     ...(app ? appTarget(app, settings) : urlTarget(url as URL, settings.headers)),
+    gate: gate as Gate | undefined,
     rules: refusalRules({ ...settings, hasGate: app !== undefined && hasGate(app) }),
     declaredScopes: declaredScopes(document),
     hasGenerations: generations ?? [...ways.values()].some((way) => way?.before.some(discardsTokens)),
@@ -82,6 +87,15 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
     find: (method, path) => tested.find((one) => one.method === method && one.path === path),
     handlerOf: (operation) => ways.get(operation)?.handler,
   };
+}
+
+function whyNoRequest(operation: Operation): readonly (readonly [Operation, string])[] {
+  try {
+    operation.request();
+    return [];
+  } catch (error) {
+    return [[operation, (error as Error).message]];
+  }
 }
 
 function hasGate(app: object): boolean {

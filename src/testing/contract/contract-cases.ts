@@ -55,6 +55,7 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const api = apiUnderTest(settings);
   refuseUnknown(options.requests, api.operations);
   const findings = noFindings();
+  for (const [operation, why] of api.withoutRequest) findings.of(operation).notTested = why;
   const testable = api.tested.map((operation) => {
     const subject = { operation, api, findings };
     return { subject, refusals: refusalCases(subject), acceptance: acceptanceCases(subject) };

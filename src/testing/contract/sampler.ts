@@ -1,28 +1,14 @@
-import type RandExp from 'randexp';
+import { isDeepStrictEqual } from 'node:util';
 import { attempt, isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
+import { sampleText } from './sample-texts';
 
 /** A JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;
 
 /** Deeper schemas are taken to require themselves. */
 const MAX_DEPTH = 24;
-
-const FORMATS: Readonly<Record<string, string>> = {
-  ...{ date: '2026-01-01', 'date-time': '2026-01-01T12:00:00Z', time: '12:00:00Z', duration: 'PT1H' },
-  ...{ email: 'sample@example.com', hostname: 'sample.example.com', ipv4: '192.0.2.1' },
-  ...{ ipv6: '2001:db8::1', uri: 'https://example.com/sample', url: 'https://example.com/sample' },
-  ...{ 'uri-reference': '/sample', 'uri-template': '/sample/{id}', 'json-pointer': '/sample' },
-  ...{ 'relative-json-pointer': '0', regex: '^sample$', byte: 'c2FtcGxl' },
-  ...{ uuid: '00000000-0000-4000-8000-000000000001' },
-};
-
-/** Tried for a pattern before one is made from it: values that mean something, and runs of one character. */
-const TEXTS = [
-  ...['sample', 'sample-1', 'sample_1', 'a1', 'A1', '12:00', '#000000', '+441632960000', '1.0.0'],
-  ...Object.values(FORMATS),
-  ...['a', 'A', '1', '0'].flatMap((letter) => Array.from({ length: 40 }, (_, index) => letter.repeat(index + 1))),
-];
+/** Values that are tried for a number, or for items that differ. */
 const ATTEMPTS = 50;
 
 /** How a value is generated. */
@@ -32,7 +18,24 @@ interface Sampling {
   readonly without: 'readOnly' | 'writeOnly';
   /** Whether examples and defaults count; without them only the other keywords do. */
   readonly withExamples: boolean;
+  /** Another one of the values that a schema allows, for what only a validator can tell; 0: the smallest. */
+  readonly variant: number;
+  /** Whether a schema allows a value: asked where the value of one part excludes another part. */
+  readonly isValid?: (schema: unknown, value: unknown) => boolean;
   readonly depth: number;
+}
+
+/** Variants that are tried: alternatives and types in another order, optional members too, other numbers and texts. */
+export const VARIANTS = 24;
+const ORDERS = 4;
+const isWhole = ({ variant }: Sampling): boolean => Math.trunc(variant / ORDERS) % 2 === 1;
+/** How far the value is from the smallest one. */
+const shiftOf = ({ variant }: Sampling): number => Math.trunc(variant / (2 * ORDERS));
+const differing = (how: Sampling, by: number): Sampling => ({ ...how, variant: how.variant + 2 * ORDERS * by });
+
+function rotated<Item>(all: readonly Item[], { variant }: Sampling): readonly Item[] {
+  const at = (variant % ORDERS) % Math.max(all.length, 1);
+  return [...all.slice(at), ...all.slice(0, at)];
 }
 
 /**
@@ -44,14 +47,14 @@ interface Sampling {
 export function sampleOf(
   document: object,
   schema: unknown,
-  { without = 'readOnly', withExamples = true }: Partial<Pick<Sampling, 'without' | 'withExamples'>> = {},
+  how: Partial<Omit<Sampling, 'document' | 'depth'>> = {},
 ): unknown {
-  return sample({ document, without, withExamples, depth: 0 }, schema);
+  return sample({ without: 'readOnly', withExamples: true, variant: 0, ...how, document, depth: 0 }, schema);
 }
 
 /** The properties in the first media type of a request body or a response, or of the items of its list. */
 export function propertiesOf(document: object, holder: unknown): Readonly<Record<string, Schema>> {
-  const how = { document, without: 'readOnly', withExamples: false, depth: 0 } as const;
+  const how = { document, without: 'readOnly', withExamples: false, variant: 0, depth: 0 } as const;
   const [media] = Object.values(record(record(dereference(document, holder))['content']));
   const { items, properties } = attempt(() => merge(how, record(media)['schema'])) ?? {};
   const known = items === undefined ? properties : attempt(() => merge(how, items))?.['properties'];
@@ -61,28 +64,46 @@ export function propertiesOf(document: object, holder: unknown): Readonly<Record
 }
 
 function sample(how: Sampling, schema: unknown): unknown {
+  const { isValid } = how;
+  const target = record(dereference(how.document, schema));
+  if (!isValid || !EXCLUDING.some((name) => name in target)) return sampleOnce(how, schema);
+  const variants = [how.variant, ...Array.from({ length: VARIANTS }, (_, variant) => variant)];
+  for (const variant of variants) {
+    const value = attempt(() => sampleOnce({ ...how, variant }, schema));
+    if (value !== undefined && isValid(schema, value)) return value;
+  }
+  return sampleOnce(how, schema);
+}
+
+/** Keywords that no merged schema has: only a validator tells whether a value fits. */
+const EXCLUDING = ['oneOf', 'not', 'if'];
+
+function sampleOnce(how: Sampling, schema: unknown): unknown {
   const given = merge(how, schema);
-  const { example, examples, default: fallback, const: constant, enum: choices } = given;
+  const { example, examples, default: fallback, enum: choices } = given;
+  if ('const' in given) return given['const'];
   const examplesOf = how.withExamples ? [example, list(examples)[0], fallback] : [];
-  const named = [constant, ...examplesOf, list(choices)[0]].find((value) => value !== undefined);
-  if (named !== undefined && !(named === null && typeOf(given) !== 'null' && !isNullable(given))) {
+  const choice = list(choices)[shiftOf(how) % Math.max(list(choices).length, 1)];
+  const named = [...examplesOf, choice].find((value) => value !== undefined);
+  const type = typeOf(given, how);
+  if (named !== undefined && !(named === null && type !== 'null' && !isNullable(given))) {
     return isObject(named) ? withoutMarked(how, given, named) : named;
   }
-  const inner = (one: unknown): unknown => sample({ ...how, depth: how.depth + 1 }, one);
-  switch (typeOf(given)) {
+  const deeper = { ...how, depth: how.depth + 1 };
+  switch (type) {
     case 'object':
-      return sampleObject(how, given, inner);
+      return sampleObject(deeper, given);
     case 'array':
-      return sampleList(given, inner);
+      return sampleList(deeper, given);
     case 'integer':
     case 'number':
-      return sampleNumber(given);
+      return sampleNumber(given, type === 'integer', shiftOf(how));
     case 'boolean':
-      return true;
+      return shiftOf(how) % 2 === 0;
     case 'null':
       return null;
     default:
-      return sampleText(given);
+      return sampleText(given, shiftOf(how));
   }
 }
 
@@ -94,7 +115,7 @@ function merge(how: Sampling, schema: unknown): Schema {
   const { $ref: _ref, ...beside } = record(schema);
   const { allOf, oneOf, anyOf, ...own } = target === schema ? record(schema) : { ...record(target), ...beside };
   const deeper = { ...how, depth: how.depth + 1 };
-  const alternatives = [oneOf, anyOf].flatMap((choices) => firstPossible(deeper, own, list(choices)));
+  const alternatives = [oneOf, anyOf].flatMap((choices) => firstPossible(deeper, own, rotated(list(choices), how)));
   const parts = [...list(allOf).map((part) => merge(deeper, part)), ...alternatives];
   return parts.reduce(join, own);
 }
@@ -107,14 +128,30 @@ function join(own: Schema, part: Schema): Schema {
       : [],
   );
   const choices = list(part['enum']).filter((one) => own['enum'] === undefined || list(own['enum']).includes(one));
+  const [patterns, steps] = ['pattern', 'multipleOf'].map((name) =>
+    [own, part].flatMap((one) => one[name] ?? []).flat(),
+  );
   return {
     ...part,
     ...own,
     ...Object.fromEntries(limits),
     ...(choices.length > 0 && { enum: choices }),
-    properties: { ...record(part['properties']), ...record(own['properties']) },
-    required: [...list(part['required']), ...list(own['required'])],
+    ...(patterns!.length > 1 && { pattern: patterns }),
+    ...(steps!.length > 1 && { multipleOf: steps }),
+    ...(own['items'] !== undefined && part['items'] !== undefined && { items: both(own['items'], part['items']) }),
+    properties: withBoth(record(own['properties']), record(part['properties'])),
+    required: [...new Set([...list(part['required']), ...list(own['required'])])],
   };
+}
+
+/** What two branches say about the same member counts together. */
+function withBoth(own: Schema, part: Schema): Schema {
+  const merged = Object.entries(own).map(([name, one]) => [name, name in part ? both(one, part[name]) : one] as const);
+  return { ...part, ...Object.fromEntries(merged) };
+}
+
+function both(one: unknown, other: unknown): unknown {
+  return one === other || other === true ? one : { allOf: [one, other] };
 }
 
 const LIMITS: readonly (readonly [name: string, narrower: (a: number, b: number) => number])[] = [
@@ -129,8 +166,10 @@ function firstPossible(how: Sampling, own: Schema, choices: readonly unknown[]):
   for (const choice of choices) {
     try {
       const merged = merge(how, choice);
-      const isOther = own['type'] !== undefined && merged['type'] !== undefined && typeOf(own) !== typeOf(merged);
-      if (isOther || (typeOf(merged) === 'null' && choices.length > 1)) continue;
+      const [ownTypes, types] = [own, merged].map(({ type }) => [type ?? []].flat());
+      const isOther =
+        ownTypes!.length > 0 && types!.length > 0 && !types!.some((type) => includesType(ownTypes!, type));
+      if (isOther || (typeOf(merged, how) === 'null' && choices.length > 1)) continue;
       sample(how, merged);
       const reference = record(choice)['$ref'];
       if (typeof propertyName !== 'string' || typeof reference !== 'string') return [merged];
@@ -157,9 +196,18 @@ function firstPossible(how: Sampling, own: Schema, choices: readonly unknown[]):
   return choices.length > 0 ? [record(dereference(how.document, choices[0]))] : [];
 }
 
-function typeOf({ type, properties, items, minLength, pattern, format }: Schema): unknown {
+/** `number` includes `integer` (JSON Schema 2020-12 section 6.1.1 of its validation). */
+function includesType(types: readonly unknown[], type: unknown): boolean {
+  return types.includes(type) || (type === 'integer' && types.includes('number'));
+}
+
+function typeOf({ type, properties, items, minLength, pattern, format }: Schema, how: Sampling): unknown {
   const types = [type].flat();
-  const named = types.find((one) => one !== 'null') ?? types[0];
+  const named =
+    rotated(
+      types.filter((one) => one !== 'null'),
+      how,
+    )[0] ?? types[0];
   if (named !== undefined) return named;
   if (Object.keys(record(properties)).length > 0) return 'object';
   if (items !== undefined) return 'array';
@@ -179,101 +227,74 @@ function withoutMarked(how: Sampling, { properties }: Schema, value: object): ob
   return Object.fromEntries(Object.entries(value).filter(([name]) => !isMarked(how, known[name])));
 }
 
-function sampleObject(how: Sampling, given: Schema, inner: (schema: unknown) => unknown): object {
+function sampleObject(how: Sampling, given: Schema): object {
   const known = record(given['properties']);
+  const { additionalProperties: others, patternProperties, propertyNames } = given;
+  const [pattern, ofPattern] = Object.entries(record(patternProperties))[0] ?? [];
+  const naming = propertyNames ?? (others === false && pattern !== undefined ? { pattern } : undefined);
   const names = new Set(list(given['required']).map(String));
   const least = number(given['minProperties'], 0);
-  for (const name of Object.keys(known)) if (names.size < least) names.add(name);
-  for (let index = 1; names.size < least; index++) names.add(`sample${index}`);
-  const { additionalProperties: others } = given;
-  const members = [...names].filter((name) => !isMarked(how, known[name]));
-  return Object.fromEntries(members.map((name) => [name, inner(known[name] ?? (isObject(others) ? others : {}))]));
+  for (const name of Object.keys(known)) if (names.size < least || isWhole(how)) names.add(name);
+  for (let index = 0; names.size < least && index < MAX_DEPTH; index++) {
+    const named = naming && sample(differing(how, index), naming);
+    names.add(typeof named === 'string' ? named : `sample${index + 1}`);
+  }
+  const members = [...names].filter((name) => !isMarked(how, known[name]) && known[name] !== false);
+  const rest = isObject(others) ? others : others === false ? (ofPattern ?? {}) : {};
+  // An optional member that requires its parent stays out.
+  return Object.fromEntries(
+    members.flatMap((name) => {
+      const isOptional = !list(given['required']).includes(name);
+      const value =
+        isOptional && isWhole(how) ? attempt(() => sample(how, known[name] ?? rest)) : sample(how, known[name] ?? rest);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
-function sampleList(
-  { items, prefixItems, minItems, uniqueItems }: Schema,
-  inner: (schema: unknown) => unknown,
-): unknown {
+function sampleList(how: Sampling, { items, prefixItems, minItems, maxItems, uniqueItems }: Schema): unknown {
   const first = list(prefixItems);
-  const length = number(minItems, 0);
-  const values = Array.from({ length }, (_, index) => inner(first[index] ?? items));
-  return uniqueItems === true
-    ? values.map((value, index) => (index === 0 ? value : another(value, index, items)))
-    : values;
+  const isEmpty = items === false || maxItems === 0 || !isWhole(how);
+  const length = Math.max(number(minItems, 0), isEmpty ? 0 : 1);
+  const values: unknown[] = [];
+  for (let index = 0; values.length < length && index < length + ATTEMPTS; index++) {
+    const isOther = uniqueItems === true && index > 0;
+    const value = sample(
+      isOther ? { ...differing(how, index), withExamples: false } : how,
+      first[values.length] ?? items,
+    );
+    if (!uniqueItems || !values.some((one) => isDeepStrictEqual(one, value))) values.push(value);
+  }
+  return values;
 }
 
-/** Another value of the same kind, for lists whose items differ. */
-function another(value: unknown, index: number, items: unknown): unknown {
-  const choices = list(record(items)['enum']);
-  if (choices.length > index) return choices[index];
-  if (typeof value === 'number') return value + index;
-  return typeof value === 'string' ? value.slice(0, -1) + 'bcdefghijklmnopqrstuvwxyz'[index % 25] : value;
-}
-
-function sampleNumber({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf }: Schema): number {
-  const step = number(multipleOf, type === 'integer' ? 1 : 0.5);
+/** A number within its limits that all steps divide, as ajv divides; the `shift`th of those that are found. */
+function sampleNumber(schema: Schema, isInteger: boolean, shift: number): number {
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf } = schema;
+  const steps = [multipleOf].flat().filter((one) => typeof one === 'number');
+  const step = Math.max(isInteger ? 1 : 0, ...steps) || 0.5;
   // In OpenAPI 3.0 exclusive limits are flags.
-  const least = exclusiveMinimum === true ? number(minimum, -Infinity) + step : number(minimum, -Infinity);
-  const most = exclusiveMaximum === true ? number(maximum, Infinity) - step : number(maximum, Infinity);
-  const low = Math.max(least, number(exclusiveMinimum, -Infinity) + step);
-  const high = Math.min(most, number(exclusiveMaximum, Infinity) - step);
+  const above = exclusiveMinimum === true ? number(minimum, -Infinity) : number(exclusiveMinimum, -Infinity);
+  const below = exclusiveMaximum === true ? number(maximum, Infinity) : number(exclusiveMaximum, Infinity);
+  const [least, most] = [number(minimum, -Infinity), number(maximum, Infinity)];
+  const isFitting = (one: number): boolean =>
+    one >= least &&
+    one <= most &&
+    one > above &&
+    one < below &&
+    (!isInteger || Number.isInteger(one)) &&
+    steps.every((by) => Number.isInteger(one / by));
+  const [low, high] = [Math.max(least, above), Math.min(most, below)];
   const start = Math.min(Math.max(step, low), high);
-  const up = Math.ceil(start / step) * step;
-  if (up <= high) return up;
-  const down = Math.floor(start / step) * step;
-  return down >= low ? down : low;
-}
-
-function sampleText({ format, pattern, minLength, maxLength }: Schema): string {
-  const [shortest, longest] = [number(minLength, 0), number(maxLength, Infinity)];
-  const known = typeof format === 'string' ? FORMATS[format] : undefined;
-  const isFitting = (text: string): boolean => text.length >= shortest && text.length <= longest;
-  const padded = 'sample'.padEnd(shortest, 'a').slice(0, longest);
-  if (typeof pattern !== 'string') return known !== undefined && isFitting(known) ? known : padded;
-  const expression = readPattern(pattern);
-  // Like every validator of JSON, not one in another language's syntax.
-  if (!expression) return padded;
-  const matches = (text: string): boolean => expression.test(text) && isFitting(text);
-  const found = [known ?? padded, padded, ...TEXTS].find(matches) ?? textOf(expression, matches, shortest, longest);
-  if (found === undefined) throw new TypeError(`no known string matches the pattern ${pattern}`);
-  return found;
-}
-
-/** A pattern, with the flag `u` if it allows that (JSON Schema 2020-12 section 6.4 of its core); `undefined`: not ECMA-262. */
-export function readPattern(pattern: string): RegExp | undefined {
-  for (const flags of ['u', '']) {
-    try {
-      return new RegExp(pattern, flags);
-    } catch {
-      continue;
-    }
-  }
-  return undefined;
-}
-
-/** A text made from a pattern, the same on every call. */
-function textOf(expression: RegExp, matches: (text: string) => boolean, shortest: number, longest: number) {
-  // Loaded with the first pattern that needs it.
-  // eslint-disable-next-line @typescript-eslint/no-require-imports
-  const Generator = require('randexp') as typeof RandExp;
-  try {
-    const generator = new Generator(expression.source);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      generator.max = attempt % 2 === 0 ? Math.min(longest, Math.max(shortest, attempt)) : shortest + attempt;
-      let seed = attempt + 1;
-      generator.randInt = (from, to) => {
-        seed = (seed * 48_271) % 2_147_483_647;
-        return from + (attempt === 0 ? 0 : seed % (1 + to - from));
-      };
-      const text = generator.gen();
-      // A pattern without an end allows more.
-      const found = [text, text.padEnd(shortest, 'a'), text.padEnd(shortest, '0')].find(matches);
-      if (found !== undefined) return found;
-    }
-  } catch {
-    // What the generator cannot read.
-  }
-  return undefined;
+  const multiples = Array.from({ length: ATTEMPTS }, (_, index) => [
+    Number(((Math.ceil(start / step) + index) * step).toPrecision(12)),
+    Number(((Math.floor(start / step) - index) * step).toPrecision(12)),
+  ]).flat();
+  const between = Number.isFinite(low + high) ? [(low + high) / 2, low + (high - low) / 4] : [];
+  const found = [...new Set([...multiples, start, ...between])].filter(isFitting);
+  const value = found[shift] ?? found[0];
+  if (value === undefined) throw new TypeError(`no number found from ${low} to ${high} in steps of ${step}`);
+  return value;
 }
 
 function list(value: unknown): readonly unknown[] {

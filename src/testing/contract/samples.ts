@@ -3,7 +3,7 @@ import { dereference } from '../openapi/document';
 import type { LocatedOperation, Parameter } from '../openapi/document';
 import { textOf, writeParameter } from './parameters';
 import type { ApiRequest } from './responses';
-import { sampleOf } from './sampler';
+import { sampleOf, VARIANTS } from './sampler';
 import { schemaValidators } from './schemas';
 
 /** Values of one request, used instead of generated ones: an existing id, a meaningful body. */
@@ -113,6 +113,9 @@ function bodyOf(document: object, { operation }: LocatedOperation, given: Sample
   const type = preferred.map((one) => types.find((name) => one.test(name))).find(Boolean) ?? types[0] ?? '';
   const media = content[type];
   const value = 'body' in given ? given.body : exampleOf(document, media, 'the body');
+  if (!('body' in given) && !isWritable(type) && (typeof value !== 'string' || /xml|csv/.test(type))) {
+    throw new TypeError(`no value of ${type} can be written for the body; give a body in "requests"`);
+  }
   if (value === undefined) return { type: undefined, body: undefined };
   // `*/*` and `image/*` are ranges, not types.
   const sent = type.replace(/^\*\/\*/, 'application/json').replace(/^(\w+)\/\*/, '$1/plain');
@@ -122,6 +125,11 @@ function bodyOf(document: object, { operation }: LocatedOperation, given: Sample
     return { type: `${sent.split(';')[0]}; boundary=${BOUNDARY}`, body: multipart(value) };
   if (typeof value === 'string' && 'body' in given) return { type: sent, body: value };
   return { type: sent, body: JSON.stringify(value) };
+}
+
+/** Whether a value with members has a form in a media type; a text is sent as it is. */
+function isWritable(type: string): boolean {
+  return /json|^\*\/\*|^application\/\*|^multipart\/|x-www-form-urlencoded/.test(type);
 }
 
 /** A form with a file wherever the value is not JSON (RFC 7578). */
@@ -147,18 +155,24 @@ function exampleOf(document: object, holder: unknown, what: string, withExamples
     const first = dereference(document, isObject(examples) ? Object.values(examples)[0] : undefined);
     const { value, dataValue = value } = isObject(first) ? first : {};
     const named = withExamples ? (example ?? dataValue) : undefined;
-    const { isValid } = schemaValidators(document);
+    const { wrongIn, isValid } = schemaValidators(document);
     if (schema === undefined) return named ?? 'sample';
-    const candidates = [
+    const makers = [
       ...(named === undefined ? [] : [() => named, () => JSON.parse(textOf(named)) as unknown]),
-      ...(withExamples ? [() => sampleOf(document, schema)] : []),
-      () => sampleOf(document, schema, { withExamples: false }),
+      ...(withExamples ? [() => sampleOf(document, schema, { isValid })] : []),
+      ...Array.from(
+        { length: VARIANTS },
+        (_, variant) => () => sampleOf(document, schema, { withExamples: false, variant, isValid }),
+      ),
     ];
-    const made = candidates.map(attemptValue);
-    const good = made.find((one) => one.value !== undefined && isValid(schema, one.value));
-    const usable = good ?? made.find((one) => !('error' in one));
-    if (usable) return usable.value;
-    throw made[0]?.error;
+    let problem: unknown;
+    for (const make of makers) {
+      const made = attemptValue(make);
+      const wrong = 'error' in made ? made.error : wrongIn(schema, made.value);
+      if (wrong === undefined) return made.value;
+      problem ??= wrong;
+    }
+    throw problem instanceof Error ? problem : new TypeError(`no sample is valid: ${String(problem)}`);
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);
     throw new TypeError(`cannot generate a value for ${what} (${found}); give one in "requests"`, { cause: error });

@@ -3,7 +3,7 @@ import type * as Ajv from 'ajv/dist/2020';
 import type { ValidateFunction } from 'ajv/dist/2020';
 import { attempt, isObject } from 'tillgate/internal';
 import { dereference, toFragment } from '../openapi/document';
-import { readPattern } from './sampler';
+import { readPattern } from './sample-texts';
 
 /** Compares values with the schemas of one document, which are compiled on demand. */
 export interface SchemaValidators {
@@ -11,6 +11,8 @@ export interface SchemaValidators {
   problemOf(this: void, names: readonly string[], value: unknown): string | undefined;
   /** Whether a schema of the document allows a value in a request. */
   isValid(this: void, schema: unknown, value: unknown): boolean;
+  /** What is wrong with it, with the keyword; `undefined`: nothing. */
+  wrongIn(this: void, schema: unknown, value: unknown): string | undefined;
 }
 
 const DOCUMENT = 'document';
@@ -58,6 +60,12 @@ function createValidators(document: object): SchemaValidators {
       return !validate || validate(value) ? undefined : describeErrors(validate as ValidateFunction);
     },
     isValid: (schema, value) => validatorOf(schema)?.(value) !== false,
+    wrongIn(schema, value) {
+      const validate = validatorOf(schema);
+      if (!validate || validate(value)) return undefined;
+      const keywords = [...new Set((validate.errors ?? []).map(({ keyword }) => keyword))].slice(0, MAX_ERRORS);
+      return `${describeErrors(validate)} (${keywords.join(', ')})`;
+    },
   };
 }
 
