@@ -19,7 +19,7 @@ export async function publish(
   context: CommandContext,
   url: string,
   clientId: string,
-  comparedBy: string | false | undefined = readSettings(context.io.env).generationClaim,
+  comparedBy: unknown = readSettings(context.io.env).generationClaim,
 ): Promise<void> {
   const source = openSource(context.io, url);
   try {

@@ -258,7 +258,7 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings): Prom
   const generation =
     auth.generation === undefined
       ? 'not checked'
-      : `${auth.generation} (${settings.generationClaim || generationClaim})`;
+      : `${auth.generation} (${[settings.generationClaim || generationClaim].flat().join('.')})`;
   const context = adviceContext(token, settings);
   const advice = auth.scopes.length === 0 ? scopeAdvice(auth.claims, context) : undefined;
   const scopes = `scopes ${auth.scopes.join(' ') || 'none'} (${scopesFrom(auth, context)})`;

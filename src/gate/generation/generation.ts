@@ -1,3 +1,5 @@
+import { claimAt } from '../core/claim-path';
+import type { ClaimPath } from '../core/claim-path';
 import { AuthError } from '../core/errors';
 import { describe } from '../core/options';
 import type { Change } from './log';
@@ -65,6 +67,8 @@ export function isEarly([clientId, generation]: Change, nowMs: number): boolean 
 export interface GenerationRule {
   /** Name of the claim; `iat` compares the issue time, for issuers that stamp no generation. */
   readonly claim: string;
+  /** Where it is. Default: at the top of the token. */
+  readonly path?: ClaimPath | undefined;
   /** Whether the claim may be a decimal string; some issuers write every custom claim as one. */
   readonly decimalString: boolean;
   /** How far in the future a generation that is a time may lie, in ms. */
@@ -80,7 +84,7 @@ const CANONICAL_DECIMAL = /^(0|[1-9][0-9]*)$/;
  * an integer from 0 to 2^53 - 1, or a time later than `nowMs` plus the tolerance.
  */
 export function readGeneration(claims: Readonly<Record<string, unknown>>, rule: GenerationRule, nowMs: number): number {
-  const value = Object.hasOwn(claims, rule.claim) ? claims[rule.claim] : undefined;
+  const value = claimAt(claims, rule.path ?? [rule.claim]);
   if (value === undefined || value === null) {
     throw new AuthError('generation_missing', { privateDetail: `claim "${rule.claim}" is ${String(value)}` });
   }

@@ -1,3 +1,5 @@
+import { claimAt, readClaimPath } from '../core/claim-path';
+import type { ClaimPath } from '../core/claim-path';
 import { isObject } from '../core/objects';
 import { isList, option, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
@@ -24,7 +26,7 @@ type ScopeReader = (claims: JsonObject) => readonly string[];
 
 /** A claim by its path, and what is put before each of its names. */
 export interface ScopeClaim {
-  readonly path: readonly string[];
+  readonly path: ClaimPath;
   readonly prefix: string;
 }
 
@@ -62,9 +64,8 @@ export function isScopeToken(text: string): boolean {
 }
 
 /** The names at a path of own members, where arrays have none. */
-export function namesAt(claims: JsonObject, path: readonly string[]): readonly string[] {
-  const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), claims);
-  return namesIn(value).filter((name) => name !== '');
+export function namesAt(claims: JsonObject, path: ClaimPath): readonly string[] {
+  return namesIn(claimAt(claims, path)).filter((name) => name !== '');
 }
 
 /** The names of a claim, each with its prefix. */
@@ -124,17 +125,16 @@ function readClaim(given: unknown, at: OptionPlace): ScopeClaim {
   return refuseOption(at, 'claims as { claim: "realm_access.roles", prefix: "realm:" }', given);
 }
 
-function readPath(claim: unknown, at: OptionPlace): readonly string[] {
-  const path: unknown = typeof claim === 'string' ? claim.split('.') : claim;
-  if (!isList(path) || path.length === 0 || !path.every((name) => typeof name === 'string' && name !== '')) {
-    return refuseOption(at, 'an array of claims: names, or paths such as "realm_access.roles"', claim);
-  }
-  // A name that is a URL: its dots separate nothing.
-  if (typeof claim === 'string' && path.length > 1 && /[/:]/.test(claim)) {
-    const asPath = JSON.stringify([claim]);
-    refuseOption(at, `an array of claims; write ${asPath} for one whose own name contains dots`, claim);
-  }
-  return [...(path as string[])];
+/** A name with dots that looks like a URL is refused: it could be meant as a path, and would grant nothing. */
+function readPath(claim: unknown, at: OptionPlace): ClaimPath {
+  const path = readClaimPath(claim);
+  if (!path) return refuseOption(at, 'an array of claims: names, or paths such as "realm_access.roles"', claim);
+  if (typeof claim !== 'string' || path.length > 1 || !claim.includes('.')) return path;
+  return refuseOption(
+    at,
+    `an array of claims; write ${JSON.stringify(path)} for one whose own name contains dots`,
+    claim,
+  );
 }
 
 /** A `Map` has no members: it would grant nothing, silently. */

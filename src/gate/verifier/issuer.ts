@@ -92,7 +92,7 @@ function openGenerations(
   activity: ActivityPublisher<'generations'>,
   dependencies: GateDependencies,
 ): Follower | undefined {
-  const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs } = settings;
+  const { issuer, generationClaim: claim, generationPath: path, generationSource, preset, clockToleranceMs } = settings;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
     const message =
@@ -107,7 +107,7 @@ function openGenerations(
   return new Follower({
     ...dependencies,
     ...settings,
-    rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
+    rule: { claim, path, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
     // An issue time does not prove that the credential has changed: floors then come from a source only.
     learn: claim !== 'iat',
     source: source && publishedReads(source, activity, dependencies),

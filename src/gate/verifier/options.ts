@@ -25,8 +25,11 @@ export type IssuerOptions = {
   readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519')[] | undefined;
   /** Which claims hold permissions, and which scopes their names grant. Default: the claim of the preset, each name a scope. */
   readonly scopes?: ScopeOptions | undefined;
-  /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */
-  readonly generationClaim?: string | false | undefined;
+  /**
+   * Claim that holds the generation, or the path to it (`'ext.generation'`, `['ext', 'a.b']`); `'iat'` compares the issue
+   * time, `false` switches the check off. Default: by preset.
+   */
+  readonly generationClaim?: string | readonly string[] | false | undefined;
   /** Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. */
   readonly generationSource?: GenerationSource | string | undefined;
   /** Longest time in ms since the source was read to its end. Default 60000. */

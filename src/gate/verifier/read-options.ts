@@ -1,5 +1,7 @@
-import { DEPENDENCIES, isList, option, readOptions, refuseOption, matching, orOff, url } from '../core/options';
+import { DEPENDENCIES, isList, option, readOptions, refuseOption, orOff, url } from '../core/options';
 import type { TableOf, TextForm, ValuesOf } from '../core/options';
+import { readClaimPath } from '../core/claim-path';
+import type { ClaimPath } from '../core/claim-path';
 import { PROBLEM_TYPES } from '../core/errors';
 import { attempt } from '../core/objects';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
@@ -56,6 +58,15 @@ const AUDIENCE_TEXT: TextForm = {
   },
 };
 
+/** Names between dots, or as JSON: `["ext","a.b"]`. */
+const CLAIM_TEXT: TextForm<string | ClaimPath> = {
+  expected: 'the name of a claim',
+  parse(text) {
+    if (text.startsWith('[')) return readClaimPath(attempt(() => JSON.parse(text) as unknown));
+    return /^[\x21-\x2b\x2d-\x7e]{1,128}$/.test(text) && readClaimPath(text) ? text : undefined;
+  },
+};
+
 /** Up to a day. */
 const MS = { unit: 'milliseconds', min: 1, max: 86_400_000 };
 const SOURCE_SCHEMES = ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'];
@@ -97,10 +108,11 @@ export const ISSUER_OPTIONS = {
   generationClaim: option.variable(
     'TILLGATE_GENERATION_CLAIM',
     option('the name of a claim, or false to switch the check off', (given) => {
-      return given === false || (typeof given === 'string' && given !== '') ? given : undefined;
+      const path = given !== false && readClaimPath(given);
+      return path === false ? path : path && (typeof given === 'string' ? given : path);
     }),
     {
-      ...orOff(matching(/^[\x21-\x2b\x2d-\x7e]{1,128}$/, 'the name of a claim')),
+      ...orOff(CLAIM_TEXT),
       fallback: { words: 'by preset' },
       example: 'generation',
     },
@@ -260,13 +272,15 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
   checkUrls(values, ofGate);
   const preset: Preset = PRESETS[values.preset];
   const { generationClaim = preset.generationClaim } = values;
+  const generationPath = readClaimPath(generationClaim);
   return {
     ...plain,
     ...ofGate,
     ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset, presetName: values.preset },
     audiences: audiencesOf(audience, preset),
-    /** Name of the claim; `undefined`: the check is off. */
-    generationClaim: generationClaim === false ? undefined : generationClaim,
+    /** Name of the claim, and where it is; `undefined`: the check is off. */
+    generationClaim: generationPath?.join('.'),
+    generationPath,
     clockToleranceMs: 1000 * clockToleranceSeconds,
     maxTokenAgeMs: 1000 * maxTokenAgeSeconds,
   };

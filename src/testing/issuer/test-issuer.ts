@@ -191,7 +191,8 @@ export function reshaped<Source extends Pick<TestIssuer, 'token'>>(issuer: Sourc
 function shapeOf(name: NonNullable<IssuerOptions['preset']>, given: IssuerOptions['scopes']): TokenShape {
   const { scopes } = adviceContext('', { preset: name, scopes: given });
   const preset = PRESETS[name];
-  return { preset, scopes, generationClaim: preset.generationClaim };
+  const { generationClaim } = preset;
+  return { preset, scopes, generationClaim, generationPath: [generationClaim] };
 }
 
 /** Keeps the generations of clients in memory, in a log that gates have read when the next request comes. */

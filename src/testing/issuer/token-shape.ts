@@ -4,7 +4,7 @@ import type { TestToken } from './test-token';
 /** What a gate expects of the tokens of an issuer: the row of its preset, and where it reads scopes. */
 export type TokenShape = Pick<
   NonNullable<ReturnType<typeof gateOf>>['settings']['issuers'][number],
-  'preset' | 'scopes' | 'generationClaim'
+  'preset' | 'scopes' | 'generationClaim' | 'generationPath'
 >;
 
 /** A token in this shape: its type, its claims, and the names of its scopes, by the inverse of `scopes.map`. */
@@ -12,7 +12,7 @@ export function inShape(
   token: TestToken,
   clientId: string,
   generation: number,
-  { preset, scopes: rule, generationClaim }: TokenShape,
+  { preset, scopes: rule, generationClaim, generationPath = [] }: TokenShape,
 ): TestToken {
   const { types, clientIdClaims, fixedClaims, generationAsString } = preset;
   const [type] = types;
@@ -26,7 +26,7 @@ export function inShape(
       ...(!clientIdClaims.includes('client_id') && { client_id: undefined }),
       [clientClaim]: clientId,
       ...Object.fromEntries(fixedClaims.map(([name, value]) => [name, value])),
-      ...(isStamped && { [generationClaim]: generationAsString ? String(stamp) : stamp }),
+      ...(isStamped && atPath(generationPath, generationAsString ? String(stamp) : stamp)),
       ...(typeof token.scope === 'string' && scopesIn(token.scope.split(' ').filter(Boolean), preset, rule)),
       ...token.claims,
     },
@@ -46,8 +46,12 @@ function scopesIn(
   const [outer = 'scope', ...inner] = path;
   const own = names.map((name) => (name.startsWith(prefix) ? name.slice(prefix.length) : name));
   const isText = inner.length === 0 && ['scope', 'scp'].includes(outer) && !own.some((name) => name.includes(' '));
-  const value = inner.reduceRight<unknown>((held, name) => ({ [name]: held }), isText ? own.join(' ') : own);
-  return { scope: undefined, [outer]: value };
+  return { scope: undefined, ...atPath(path, isText ? own.join(' ') : own) };
+}
+
+/** Claims with a value at the end of a path. */
+function atPath(path: readonly string[], value: unknown): Readonly<Record<string, unknown>> {
+  return path.reduceRight<unknown>((held, name) => ({ [name]: held }), value) as Readonly<Record<string, unknown>>;
 }
 
 /** The name that grants the scope and as little else as possible; one that nothing grants stays as it is. */

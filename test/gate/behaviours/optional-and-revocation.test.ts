@@ -104,6 +104,20 @@ describe('revocation: the generation of a token', () => {
     await gateApp({ generationClaim: 'cg' })
       .get(token({ claims: { ...claims, cg: 5 } }))
       .expect(200);
+    const nested = { ext: { generation: 5, 'a.b': 6 }, 'urn:x.y': 7, 'a.b': 8, a: { b: 9 } };
+    for (const [generationClaim, generation] of [
+      ['ext.generation', 5],
+      [['ext', 'a.b'], 6],
+      ['urn:x.y', 7],
+      [['a.b'], 8],
+      ['a.b', 9],
+    ] as const) {
+      const through = gateApp({ generationClaim });
+      const { body } = await through.get(token({ claims: { ...claims, ...nested } })).expect(200);
+      expect(body.auth.generation).toBe(generation);
+      through.reached.length = 0;
+      expectRefusal(await through.get(token({ claims: { ...claims, ext: [5] } })), 'generation_missing', through);
+    }
     const response = await gateApp({ generationClaim: false }).get(token({ claims })).expect(200);
     expect(response.body.auth).not.toHaveProperty('generation');
   });

@@ -140,7 +140,7 @@ describe('readGeneration', () => {
   it.each<[unknown, string]>([
     [undefined, 'claim "generation" is undefined'],
     [null, 'claim "generation" is null'],
-    ['5', 'claim "generation" is "5"'],
+    ['5', 'claim "generation" is "5", a text of digits: have the authorization server stamp it as a number'],
     [START + 10_001, `generation ${START + 10_001} is 10001 ms ahead of this clock`],
   ])('tells operators what is wrong with %p', (generation, privateDetail) => {
     expect(() => readGeneration({ generation }, RULE, START)).toThrow(expect.objectContaining({ privateDetail }));

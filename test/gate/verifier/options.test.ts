@@ -64,6 +64,10 @@ describe('authenticate(): wrong options throw at construction', () => {
     ['opaque', true, 'must be an object, got true'],
     ['generationClaim', true, `${claim} true`],
     ['generationClaim', '', `${claim} ""`],
+    ['generationClaim', 'ext.', `${claim} "ext."`],
+    ['generationClaim', [], `${claim} an empty array`],
+    ['generationClaim', ['ext', ''], `${claim} an array of 2`],
+    ['generationClaim', ['ext', , 'a'], `${claim} an array of 3`], // eslint-disable-line no-sparse-arrays -- a hole
     ['generationClaim', { claim: 'iat' }, `${claim} an object`],
     ['generationSource', null, `${source} null`],
     ['generationSource', 17, `${source} 17`],
