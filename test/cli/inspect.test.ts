@@ -184,7 +184,7 @@ describe('init', () => {
     expect(name).toBe('my-shop');
     expect(scripts).toMatchObject({ 'token-server': 'tillgate dev --token-server' });
     const current = `^${version}`;
-    expect(dependencies).toEqual({ ...ofScaffold, tillgate: current });
+    expect(dependencies).toEqual({ ...ofScaffold, '@tillgate/stores': current, tillgate: current });
     const ours = { '@tillgate/cli': current, '@tillgate/testing': current };
     expect(devDependencies).toMatchObject({ ...ours, supertest: ranges.supertest });
   });
