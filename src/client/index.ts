@@ -2,7 +2,7 @@ import type { Client, ClientOptions, IssuedToken } from './types';
 
 export type { Client, ClientOptions, IssuedToken };
 
-type FetchInput = Parameters<typeof globalThis.fetch>[0];
+type FetchInput = Parameters<Client['fetch']>[0];
 
 /** A token request takes at most this long, its response read whole. */
 const TOKEN_REQUEST_MS = 10_000;
@@ -14,9 +14,6 @@ const SECOND_MS = 1_000;
 const HALF_MINUTE_MS = 30_000;
 /** Times that a call is sent until its token is accepted. */
 const MAX_SENDS = 3;
-
-/** Methods without effects (RFC 9110 section 9.2.1), which may be sent again after a 503 or 429. */
-const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
 /** `code` in the problem bodies of a gate for 401 `invalid_token`, where a page cannot read WWW-Authenticate. */
 const INVALID_TOKEN_CODES: ReadonlySet<unknown> = new Set(
@@ -88,7 +85,7 @@ type Call = ReturnType<typeof readCall>;
 
 /** Reads what `fetch()` was called with. */
 function readCall(baseUrl: URL, input: FetchInput, init: RequestInit) {
-  const request = typeof input === 'string' || input instanceof URL ? undefined : input;
+  const request = typeof input === 'object' && 'url' in input ? input : undefined;
   const url = request ? new URL(request.url) : resolveUrl(`${input as string}`, baseUrl);
   const headers = new Headers(init.headers ?? request?.headers);
   if (headers.has('authorization'))
@@ -100,8 +97,10 @@ function readCall(baseUrl: URL, input: FetchInput, init: RequestInit) {
     headers,
     signal: signal ?? undefined,
     isBelowBase: url.origin === baseUrl.origin && `${url.pathname}/`.startsWith(withSlash(baseUrl.pathname)),
-    isRepeatable: body === null ? !request?.body : canBeSentAgain(body),
-    isSafe: SAFE_METHODS.includes(method.toUpperCase()),
+    // Asked after the call was sent: where Request has no `body`, `bodyUsed` says then whether it had one.
+    isRepeatable: () => (body === null ? !request?.body && !request?.bodyUsed : canBeSentAgain(body)),
+    // Methods without effects (RFC 9110 section 9.2.1) may be sent again after a 503 or 429.
+    isSafe: /^(GET|HEAD|OPTIONS)$/i.test(method),
   };
 }
 
@@ -115,15 +114,16 @@ function resolveUrl(text: string, baseUrl: URL): URL {
   return new URL(path.startsWith(below) ? path.slice(below.length) : path, new URL(`/${below}`, baseUrl));
 }
 
-/** Streams, iterables and the body of a `Request` are gone once they are sent. */
+/** Streams, iterables and the body of a `Request` are gone once they are sent. The name of a class holds in every realm. */
 function canBeSentAgain(body: object | string): boolean {
-  const kinds = [URLSearchParams, FormData, Blob, ArrayBuffer];
-  return typeof body === 'string' || ArrayBuffer.isView(body) || kinds.some((kind) => body instanceof kind);
+  const name = Object.prototype.toString.call(body).slice(8, -1);
+  return ArrayBuffer.isView(body) || /^(String|URLSearchParams|FormData|Blob|File|(Shared)?ArrayBuffer)$/.test(name);
 }
 
 /** Sends a call until its token is accepted, and once more after a Retry-After. */
 async function send(call: Call, tokens: Tokens, { fetch, sleep }: Settings): Promise<Response> {
   const { target, init, headers, signal } = call;
+  signal?.throwIfAborted();
   let token = await untilAborted(tokens.current(), signal);
   let mayWait = call.isSafe;
   for (let sends = 1; ;) {
@@ -135,19 +135,19 @@ async function send(call: Call, tokens: Tokens, { fetch, sleep }: Settings): Pro
     // The target of a redirect may be somebody else, who asks for one token after another.
     const isRefused = status === 401 && !response.redirected && (await isInvalidToken(response));
     const next = isRefused && sends < MAX_SENDS ? tokens.replace(token) : undefined;
-    const mayRepeat = call.isRepeatable && (next !== undefined || (waitMs !== undefined && waitMs <= HALF_MINUTE_MS));
+    const mayRepeat = call.isRepeatable() && (next !== undefined || (waitMs !== undefined && waitMs <= HALF_MINUTE_MS));
     if (!mayRepeat) {
       next?.catch(() => undefined);
       return response;
     }
     response.body?.cancel().catch(() => undefined);
-    if (next) {
-      sends += 1;
-      token = await untilAborted(next, signal);
-    } else {
+    if (next) sends += 1;
+    else {
       mayWait = false;
       await untilAborted(sleep(waitMs ?? 0, signal), signal);
     }
+    // The wait may have been longer than the token lives.
+    token = await untilAborted(next ?? tokens.current(), signal);
   }
 }
 
@@ -155,7 +155,7 @@ async function send(call: Call, tokens: Tokens, { fetch, sleep }: Settings): Pro
 interface Held {
   readonly token: IssuedToken;
   readonly renewAtMs: number;
-  readonly requestedAtMs: number;
+  readonly receivedAtMs: number;
   /** The token before it, if the API refused that one. */
   readonly replaced: IssuedToken | undefined;
   isRefused: boolean;
@@ -190,7 +190,7 @@ class Tokens {
     const held = this.#held;
     if (held?.token === refused) held.isRefused = true;
     if (this.#next || held?.token !== refused || held.isReplaced) return this.current();
-    const ageMs = this.#settings.clock() - held.requestedAtMs;
+    const ageMs = this.#settings.clock() - held.receivedAtMs;
     const isSecond = held.replaced !== undefined && !this.accepted.has(refused);
     const isHopeless = isSecond && !this.accepted.has(held.replaced);
     if (isHopeless && ageMs < HALF_MINUTE_MS) return undefined;
@@ -213,7 +213,7 @@ class Tokens {
       const token = await requestToken(this.#settings, requestedAtMs);
       const renewAtMs = token.expiresAtMs - Math.min((token.expiresAtMs - requestedAtMs) / 10, MINUTE_MS);
       const replaced = held?.isRefused ? held.token : undefined;
-      this.#held = { token, renewAtMs, requestedAtMs, replaced, isRefused: false, isReplaced: false };
+      this.#held = { token, renewAtMs, receivedAtMs: clock(), replaced, isRefused: false, isReplaced: false };
       return token;
     } catch (error) {
       const failure = error as TokenRequestError;
@@ -263,17 +263,16 @@ async function readObject(response: Response): Promise<Readonly<Record<string, u
 }
 
 /** What the server says, within RFC 6749 section 5.2: it may repeat the request, and with it the secret. */
-function quoted(value: unknown, { clientSecret }: Settings): string | undefined {
-  const forms = [clientSecret, formEncoded(clientSecret), encodeURIComponent(clientSecret)];
+function quoted(value: unknown, { clientSecret, basic }: Settings): string | undefined {
+  const forms = [clientSecret, formEncoded(clientSecret), encodeURIComponent(clientSecret), basic];
   return isText(value, /^[ -~]{1,300}$/) && !forms.some((form) => value.includes(form)) ? value : undefined;
 }
 
 function tokenRequest(settings: Settings, signal: AbortSignal): RequestInit {
-  const { clientId, clientSecret, scope, auth, parameters } = settings;
+  const { clientId, clientSecret, scope, auth, parameters, basic } = settings;
   const form = { ...parameters, grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) };
   const credential = auth === 'post' ? { client_id: clientId, client_secret: clientSecret } : {};
-  const basic = `Basic ${btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`;
-  const headers = { Accept: 'application/json', ...(auth === 'post' ? {} : { Authorization: basic }) };
+  const headers = { Accept: 'application/json', ...(auth === 'post' ? {} : { Authorization: `Basic ${basic}` }) };
   return { method: 'POST', headers, body: new URLSearchParams({ ...form, ...credential }), redirect: 'manual', signal };
 }
 
@@ -303,8 +302,8 @@ async function isInvalidToken(response: Response): Promise<boolean> {
 /** `Retry-After` (RFC 9110 section 10.2.3) in ms: seconds, or a date, which is compared with that of the response. */
 function retryAfterOf({ headers }: { readonly headers: Headers }): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? '';
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
-  const waitMs = Date.parse(value) - (Date.parse(headers.get('date') ?? '') || Date.now());
+  if (/^\d+$/.test(value)) return Number(value) * 1_000;
+  const waitMs = Date.parse(/^[a-z]/i.test(value) ? value : '') - (Date.parse(headers.get('date') ?? '') || Date.now());
   return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }
 
@@ -329,13 +328,15 @@ function readOptions(options: ClientOptions) {
     ...Object.keys(unknown).map((name) => `unknown option ${name}`),
     ...Object.entries({ tokenUrl, baseUrl }).map(([name, url]) => !isHttpUrl(url) && `${name} ${URL_EXPECTED}`),
     !(isText(clientId) && isText(clientSecret)) && 'clientId and clientSecret must be texts that are not empty',
+    Object.values({ ...parameters }).some((each) => typeof each !== 'string') && 'parameters must be texts by name',
     !isText(scope ?? 'none') && 'scope must be a text that is not empty',
     !['basic', 'post'].includes(auth) && "auth must be 'basic' or 'post'",
     [fetch, clock, sleep].some((each) => typeof each !== 'function') && 'fetch, clock and sleep must be functions',
   ].find((each) => each !== false);
   if (wrong !== undefined) throw new TypeError(`createClient(): ${wrong}`);
-  const api = new URL(baseUrl);
-  return { tokenUrl: String(tokenUrl), api, clientId, clientSecret, scope, auth, parameters, fetch, clock, sleep };
+  const basic = btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`);
+  const known = { clientId, clientSecret, basic, scope, auth, parameters, fetch, clock, sleep };
+  return { ...known, tokenUrl: String(tokenUrl), api: new URL(baseUrl) };
 }
 
 function isHttpUrl(value: unknown): boolean {
@@ -343,11 +344,11 @@ function isHttpUrl(value: unknown): boolean {
 }
 
 const URL_EXPECTED = 'must be an http: or https: URL without user and fragment';
-const fetchOfRuntime: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init);
+const fetchOfRuntime: Client['fetch'] = (input, init) => globalThis.fetch(input, init);
 
 function sleepUntilAborted(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
+    const timer = setTimeout(resolve, signal?.aborted ? 0 : ms);
     signal?.addEventListener('abort', () => clearTimeout(timer), { once: true });
   });
 }

@@ -39,7 +39,7 @@ export interface Client {
   /**
    * `fetch()` with the client's token. When the API refuses the token as invalid, the call is sent again with a new one.
    *
-   * @param input - a path below `baseUrl`, a URL, or a `Request`; URLs outside of `baseUrl` are fetched without a token
+   * @param input - a path below `baseUrl`, which may begin with that of `baseUrl`, a URL, or a `Request`; URLs outside of `baseUrl` are fetched without a token
    * @throws TypeError when the caller sets an Authorization header
    * @throws TokenRequestError when the token endpoint gives no token
    */

@@ -45,6 +45,19 @@ describe('after a discard', () => {
     expect([s.tokenRequests.length, s.sleeps]).toEqual([3, [1_000]]);
   });
 
+  it('by the time of issue, a token is as old as its response: an earlier request would be of the same second', async () => {
+    let least = 1;
+    const s = scene(from(() => least));
+    s.token = (number) => {
+      s.advance(400);
+      return Response.json({ access_token: `token-${number}`, expires_in: 3600 });
+    };
+    await s.client.fetch('/orders');
+    least = 3;
+    expect((await s.client.fetch('/orders')).status).toBe(200);
+    expect([s.tokenRequests.map(({ atMs }) => atMs), s.sleeps]).toEqual([[5_000, 5_400, 6_800], [1_000]]);
+  });
+
   it('a token that was never accepted is replaced immediately if it replaces none', async () => {
     const s = scene(from(() => 2));
     expect((await s.client.fetch('/orders')).status).toBe(200);
@@ -236,6 +249,41 @@ describe('a call', () => {
       expect([s.calls, s.tokenRequests]).toEqual([[], []]);
     },
   );
+
+  it.each([
+    ['1.5', 503],
+    ['-1', 503],
+    ['99999999999999999999', 503],
+    ['Fri, 27 Nov 2026 10:00:02 GMT', 200],
+  ])('reads Retry-After %s as RFC 9110 has it: %i', async (retryAfter, status) => {
+    const headers = { 'Retry-After': retryAfter, Date: 'Fri, 27 Nov 2026 10:00:00 GMT' };
+    const s = scene(() => (s.calls.length > 1 ? ok() : new Response('', { status: 503, headers })));
+    expect((await s.client.fetch('/orders')).status).toBe(status);
+    expect(s.sleeps).toEqual(status === 200 ? [2_000] : []);
+  });
+
+  it('sends the current token after Retry-After, also if the first one has expired', async () => {
+    const s = scene((token) =>
+      token > 1 ? ok() : new Response('', { status: 503, headers: { 'Retry-After': '30' } }),
+    );
+    s.token = (number) => Response.json({ access_token: `token-${number}`, expires_in: 20 });
+    expect((await s.client.fetch('/orders')).status).toBe(200);
+    expect(s.calls.map(({ token }) => token)).toEqual([1, 2]);
+  });
+
+  it('whose Request shows its body by bodyUsed alone is sent once', async () => {
+    const s = scene((token) => (token > 1 ? ok() : refused()));
+    const request = new Request(`${API}/orders`, { method: 'POST' });
+    Object.defineProperties(request, { body: { value: undefined }, bodyUsed: { value: true } });
+    expect((await s.client.fetch(request)).status).toBe(401);
+    expect(s.calls).toHaveLength(1);
+  });
+
+  it('whose signal has aborted before requests no token', async () => {
+    const s = scene(ok);
+    await expect(s.client.fetch('/orders', { signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow('gone');
+    expect([s.calls, s.tokenRequests]).toEqual([[], []]);
+  });
 
   it('cancels the body of a response that it does not return', async () => {
     const cancelled: number[] = [];

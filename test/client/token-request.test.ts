@@ -165,6 +165,15 @@ describe('a token request that fails', () => {
     expect(s.tokenRequests).toHaveLength(2);
   });
 
+  it('does not repeat the Basic credential that the server sends back', async () => {
+    const s = scene(ok);
+    s.token = (number) => {
+      const sent = s.tokenRequests[number - 1]?.headers.get('authorization');
+      return Response.json({ error: 'invalid_client', error_description: `got ${sent}` }, { status: 400 });
+    };
+    await expect(s.client.fetch('/orders')).rejects.toMatchObject({ error: 'invalid_client', description: undefined });
+  });
+
   it('does not repeat a secret that the server sends back', async () => {
     const s = scene(ok);
     s.token = () =>
@@ -184,6 +193,7 @@ describe('options', () => {
     [{ clientId: '' }, 'clientId'],
     [{ clientSecret: 5 }, 'clientSecret'],
     [{ auth: 'none' }, 'auth'],
+    [{ parameters: { resource: 5 } }, 'parameters'],
     [{ fetch: 'x' }, 'fetch'],
     [{ secret: 'hunter2' }, 'unknown option secret'],
   ])('%j is a TypeError that names it and quotes no value', (options, name) => {
