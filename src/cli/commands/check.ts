@@ -104,7 +104,7 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
     const issuer = await settled(gate);
     return [
       ...(metadata ? [metadata] : []),
-      ...presetFindings(settings, jwksUri, token),
+      ...(issuer ? presetFindings(issuer, jwksUri, token) : []),
       ...clockFindings(difference(), settings),
       ...(issuer ? [keysFinding(issuer, settings, jwksUri), ...generationsFindings(issuer, settings)] : []),
       ...(opaque ? [await introspectionFinding(gate, opaque)] : []),
@@ -158,11 +158,13 @@ function clockFindings(
 
 /** With a token its shape says more than the URLs of the issuer. */
 function presetFindings(
-  settings: Settings,
+  { issuer, preset: { name: preset, chosenBy } }: Issuer,
   jwksUri: string | undefined,
   token: string | undefined,
 ): readonly Finding[] {
-  const { issuer = '', preset } = settings;
+  if (chosenBy === 'issuer') {
+    return [passed('preset', `${preset}, by the issuer's URL; TILLGATE_PRESET=${preset} makes sure`)];
+  }
   const recognized = token === undefined ? recognizeIssuer(issuer, jwksUri) : undefined;
   if (!recognized || recognized.preset === preset) return [];
   const advice = `if its tokens are refused, set TILLGATE_PRESET=${recognized.preset}`;
@@ -200,18 +202,19 @@ function keysFinding({ keys }: Issuer, { authUrl, jwksUri }: Settings, discovere
 }
 
 /** None where there is nothing to read: the check is off, or generations are learned from tokens only. */
-function generationsFindings({ generations }: Issuer, settings: Settings): readonly Finding[] {
+function generationsFindings({ generations, preset }: Issuer, settings: Settings): readonly Finding[] {
   if (generations === undefined) return [];
   if (generations.source === 'fresh') return [passed('generations', `${generations.floors} floors read`)];
-  if (generations.source === 'none') return withoutSource(settings);
+  if (generations.source === 'none') return withoutSource(preset, settings);
   const fix = 'check TILLGATE_GENERATIONS, and TILLGATE_ADMIN_TOKEN where the token server asks for one';
   const detail = generations.lastError ?? `${loggableUrl(settings.generationSource ?? '')} is ${generations.source}`;
   return [failed('generations', detail, fix)];
 }
 
 /** Times of issue are compared with the floors of a source; no token raises one. */
-function withoutSource({ generationClaim, preset }: Settings): readonly Finding[] {
-  if ((generationClaim ?? PRESETS[preset].generationClaim) !== 'iat') return [];
+function withoutSource({ name }: Issuer['preset'], settings: Settings): readonly Finding[] {
+  const claim = settings.generationClaim ?? PRESETS[name as keyof typeof PRESETS].generationClaim;
+  if (claim !== 'iat') return [];
   return [passed('generations', 'no source (TILLGATE_GENERATIONS): tokens are accepted until they expire')];
 }
 
@@ -253,7 +256,7 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings): Prom
     const { reason, detail } = failedCheck(explanation);
     return failed('token', `${reason}: ${detail}`, adviceFor(explanation, token, settings) ?? '');
   }
-  const { clientIdClaims, generationClaim } = PRESETS[settings.preset];
+  const { clientIdClaims, generationClaim } = PRESETS[gate.status().issuers[0]!.preset.name as keyof typeof PRESETS];
   const client = clientIdClaims.find((name) => Object.hasOwn(auth.claims, name)) ?? 'client_id';
   const generation =
     auth.generation === undefined

@@ -6,6 +6,8 @@ export interface GateStatus {
   readonly ready: boolean;
   readonly issuers: readonly {
     readonly issuer: string;
+    /** Shape of its tokens, and what has chosen it: the option, the URL of the issuer, or nothing (`rfc9068`). */
+    readonly preset: { readonly name: string; readonly chosenBy: 'option' | 'issuer' | 'default' };
     readonly keys: {
       /** `starting`: none yet; `fresh`; `stale`: last-known-good keys serve while the issuer is down; `unavailable`: too old to serve. */
       readonly state: 'starting' | 'fresh' | 'stale' | 'unavailable';

@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/urls';
 import type { JsonObject } from '../net/strict-json';
 
 /** How one family shapes its client-credentials access tokens. */
@@ -106,3 +107,44 @@ export const CLIENT_ID_CLAIMS = ['azp', 'client_id', 'cid', 'appid'];
 export type PresetName = keyof typeof PRESETS;
 
 export const PRESET_NAMES = Object.keys(PRESETS) as readonly PresetName[];
+
+/**
+ * Where the URLs of a vendor's issuers differ from all others: in their host, which is the vendor's, or in their path. Of
+ * the parsed URL: in a text `https://auth0.com.evil.example/` and `https://evil.example\\.auth0.com/` look alike.
+ */
+const ISSUER_URLS: readonly (readonly [PresetName, part: 'host' | 'pathname', pattern: RegExp])[] = [
+  ['auth0', 'host', /^[^.].*\.auth0\.com$/],
+  ['okta', 'host', /^[^.].*\.okta(?:preview|-emea|-gov)?\.com$/],
+  ['entra', 'host', /^(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)$/],
+  ['entra', 'host', /^[^.]+\.ciamlogin\.com$/],
+  ['cognito', 'host', /^cognito-idp\.[^.]+\.amazonaws\.com(?:\.cn)?$/],
+  ['ping', 'host', /^auth\.pingone\.(?:com|eu|ca|asia|sg|com\.au)$/],
+  ['hydra', 'host', /^[^.]+\.projects\.oryapis\.com$/],
+  ['keycloak', 'pathname', /\/realms\/[^/]+$/],
+];
+
+/** The preset of the vendor whose issuers have such a URL. A host counts with TLS only, on the port of https. */
+export function presetOfUrl(issuer: string): PresetName | undefined {
+  const url = parseUrl(issuer);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    return undefined;
+  return ISSUER_URLS.find(([, part, pattern]) => {
+    return pattern.test(url[part]) && (part === 'pathname' || url.protocol === 'https:');
+  })?.[0];
+}
+
+/** The preset of an issuer, and what has chosen it. No token and no fetched document ever does. */
+export function presetOf({
+  issuer = '',
+  preset,
+}: {
+  readonly issuer?: string | undefined;
+  readonly preset?: PresetName | undefined;
+}): {
+  readonly name: PresetName;
+  readonly chosenBy: 'option' | 'issuer' | 'default';
+} {
+  if (preset !== undefined) return { name: preset, chosenBy: 'option' };
+  const name = presetOfUrl(issuer);
+  return name === undefined ? { name: 'rfc9068', chosenBy: 'default' } : { name, chosenBy: 'issuer' };
+}

@@ -1,5 +1,6 @@
 import { ask } from '../core/callbacks';
 import { ActivityPublisher } from '../core/status';
+import type { IssuerStatus } from '../core/status';
 import { AuthError, identify } from '../core/errors';
 import { generationsFromUrl } from '../generation/from-url';
 import { Follower } from '../generation/follower';
@@ -29,6 +30,7 @@ interface ClaimsPolicy {
 /** Everything that decides about the tokens of one issuer. */
 export interface IssuerContext {
   readonly issuer: string;
+  readonly preset: IssuerStatus['preset'];
   readonly keys: KeySource;
   readonly verifier: TokenVerifier;
   /** For signed tokens. */
@@ -48,7 +50,11 @@ export function openIssuer(
   signatures: SignatureVerifier,
   dependencies: GateDependencies,
 ): IssuerContext {
-  const { issuer, algorithms, preset, scopes } = settings;
+  const { issuer, algorithms, preset, presetChoice, scopes } = settings;
+  if (presetChoice.chosenBy === 'issuer') {
+    const message = `preset ${presetChoice.name}, by the issuer's URL; name it to be sure`;
+    dependencies.logger.info({ issuer }, message);
+  }
   const keys = openKeys(settings, dependencies);
   const activity = new ActivityPublisher('generations', issuer, () => (generations as Follower).status());
   const generations = openGenerations(settings, activity, dependencies);
@@ -65,7 +71,7 @@ export function openIssuer(
     if (generations) activity.publish('closed');
     await generations?.close();
   };
-  return { issuer, keys, verifier, policy, generations, close };
+  return { issuer, preset: presetChoice, keys, verifier, policy, generations, close };
 }
 
 /** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */

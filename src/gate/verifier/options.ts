@@ -19,7 +19,7 @@ export type IssuerOptions = {
   readonly clientIds?: readonly string[] | undefined;
   /** URL whose metadata (RFC 8414) is fetched. Default: `issuer`. */
   readonly authUrl?: string | undefined;
-  /** Shape of the tokens. Default `rfc9068`. */
+  /** Shape of the tokens. Default: that of the vendor whose issuers have such a URL, else `rfc9068`. */
   readonly preset?: PresetName | undefined;
   /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512, and EdDSA (also as Ed25519). */
   readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519')[] | undefined;

@@ -13,7 +13,7 @@ import { OPAQUE_OPTION } from '../token/introspection';
 import type { Jwks } from '../token/keys/key-set';
 import type { KeyStore } from '../token/keys/key-store';
 import type { Possession } from '../possession/possession';
-import { PRESET_NAMES, PRESETS } from '../token/presets';
+import { PRESET_NAMES, presetOf, PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scopes';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './options';
@@ -102,7 +102,10 @@ export const ISSUER_OPTIONS = {
     example: 'https://login.example.com/.well-known/openid-configuration/jwks',
   }),
   keys: KEY_SET,
-  preset: option.variable('TILLGATE_PRESET', option.oneOf(PRESET_NAMES, 'rfc9068'), { example: 'identityserver' }),
+  preset: option.variable('TILLGATE_PRESET', option.oneOf(PRESET_NAMES), {
+    fallback: { words: "by the issuer's URL, else rfc9068" },
+    example: 'identityserver',
+  }),
   algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, ALGORITHMS),
   scopes: SCOPES_OPTION,
   generationClaim: option.variable(
@@ -270,13 +273,15 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
   const { issuer, authUrl = issuer, jwksUri, keys, opaque, generationSource, ...others } = values;
   const { audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
   checkUrls(values, ofGate);
-  const preset: Preset = PRESETS[values.preset];
+  const presetChoice = presetOf(values);
+  const preset: Preset = PRESETS[presetChoice.name];
   const { generationClaim = preset.generationClaim } = values;
   const generationPath = readClaimPath(generationClaim);
   return {
     ...plain,
     ...ofGate,
-    ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset, presetName: values.preset },
+    ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset, presetChoice },
+    presetName: presetChoice.name,
     audiences: audiencesOf(audience, preset),
     /** Name of the claim, and where it is; `undefined`: the check is off. */
     generationClaim: generationPath?.join('.'),

@@ -93,8 +93,8 @@ export class GateVerifier {
   }
 
   status(): GateStatus {
-    const issuers = this.#issuers.map(({ issuer, keys, generations }) => {
-      return { issuer, keys: keys.status(), ...(generations && { generations: generations.status() }) };
+    const issuers = this.#issuers.map(({ issuer, preset, keys, generations }) => {
+      return { issuer, preset, keys: keys.status(), ...(generations && { generations: generations.status() }) };
     });
     const usedProofs = this.possession?.status();
     return { ready: issuers.every(isReady), issuers, ...(usedProofs && { usedProofs }) };

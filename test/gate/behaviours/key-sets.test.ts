@@ -31,7 +31,7 @@ describe('discovery: where the metadata is published', () => {
     ['RFC 8414 section 3, after a 404 for the first', '', OAUTH, [OIDC, OAUTH, '/jwks']],
     ['OIDC, with a trailing slash', '/', OIDC, [OIDC, '/jwks']],
     ['RFC 8414, with a trailing slash', '/', OAUTH, [OIDC, OAUTH, '/jwks']],
-    ['OIDC, with a path', '/realms/shop', `/realms/shop${OIDC}`, [`/realms/shop${OIDC}`, '/jwks']],
+    ['OIDC, with a path', '/tenants/shop', `/tenants/shop${OIDC}`, [`/tenants/shop${OIDC}`, '/jwks']],
     ['RFC 8414 section 3.1, with a path', '/shop', `${OAUTH}/shop`, [`/shop${OIDC}`, `${OAUTH}/shop`, '/jwks']],
     ['OIDC, with a path and a trailing slash', '/shop/', `/shop${OIDC}`, [`/shop${OIDC}`, '/jwks']],
     ['RFC 8414, with a path and a slash', '/shop/', `${OAUTH}/shop`, [`/shop${OIDC}`, `${OAUTH}/shop`, '/jwks']],

@@ -72,7 +72,13 @@ describe('outage', () => {
 });
 
 describe('clock', () => {
-  const KEY: VerificationKey = { keyId: 'a', algorithms: ['ES256'], key: testKey().privateKey, costUs: 50, tenant: undefined };
+  const KEY: VerificationKey = {
+    keyId: 'a',
+    algorithms: ['ES256'],
+    key: testKey().privateKey,
+    costUs: 50,
+    tenant: undefined,
+  };
 
   it('a refresh of keys that is due later than the longest timer does not run in a loop', async () => {
     const fetches: number[] = [];

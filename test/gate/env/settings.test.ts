@@ -15,7 +15,6 @@ describe('readSettings', () => {
       issuer: undefined,
       audience: 'http://127.0.0.1:3000',
       jwksUri: undefined,
-      preset: 'rfc9068',
       scopes: undefined,
       opaque: undefined,
       generationClaim: undefined,

@@ -51,7 +51,14 @@ describe('authenticate(): good options', () => {
     const generations = { source: 'none', floors: 0, reads: 0, failures: 0 };
     expect(gate.status()).toEqual({
       ready: true,
-      issuers: [{ issuer: ISSUER, keys: { state: 'fresh', keys: 1 }, generations }],
+      issuers: [
+        {
+          issuer: ISSUER,
+          preset: { name: 'rfc9068', chosenBy: 'default' },
+          keys: { state: 'fresh', keys: 1 },
+          generations,
+        },
+      ],
     });
     await gate.close();
   });

@@ -3,7 +3,7 @@ import { describe } from '../../core/options';
 import type { Reason } from '../../core/reasons';
 import { describeNoToken, isJwsShaped, parseToken } from '../../token/jws';
 import type { UnverifiedToken } from '../../token/jws';
-import { isForItsClient, PRESET_NAMES, PRESETS, signOfIdToken } from '../../token/presets';
+import { isForItsClient, PRESET_NAMES, presetOf, PRESETS, signOfIdToken } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
 import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from '../../token/scopes';
 import type { ScopeClaim, ScopeOptions, ScopeRule } from '../../token/scopes';
@@ -46,13 +46,14 @@ export function adviceContext(
   token: string,
   given: {
     readonly issuer?: string | undefined;
-    readonly preset: PresetName;
+    readonly preset?: PresetName | undefined;
     readonly jwksUri?: string | undefined;
     readonly scopes?: ScopeOptions | undefined;
     readonly opaque?: object | undefined;
   },
 ): AdviceContext {
-  const { issuer = '', jwksUri, opaque, preset: presetName } = given;
+  const { issuer = '', jwksUri, opaque } = given;
+  const { name: presetName } = presetOf(given);
   const preset: Preset = PRESETS[presetName];
   const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
   const scopes = SCOPES_OPTION.read(given.scopes, { factory: 'authenticate', name: 'scopes' });

@@ -1,5 +1,5 @@
 import type { UnverifiedToken } from '../../token/jws';
-import { CLIENT_ID_CLAIMS, PRESETS } from '../../token/presets';
+import { CLIENT_ID_CLAIMS, presetOfUrl, PRESETS } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
 import type { JsonObject } from '../../net/strict-json';
 
@@ -40,16 +40,14 @@ const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
   ['hydra', [typIs('JWT'), has('client_id'), isArray('scp')]],
 ];
 
-/** Issuers and paths of key sets that only one family has; the embedded token server, on http:, has that of IdentityServer too. */
-const URLS: readonly (readonly [PresetName, issuer: RegExp | undefined, jwksUri?: RegExp])[] = [
-  ['keycloak', /\/realms\/[^/]+$/, /\/protocol\/openid-connect\/certs$/],
-  ['auth0', /^https:\/\/[^/]+\.auth0\.com\//],
-  ['okta', /^https:\/\/[^/]+\.okta(?:preview)?\.com(?:\/|$)/, /\/oauth2\/[^/]+\/v1\/keys$/],
-  ['entra', /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net)\//, /\/discovery\/(?:v2\.0\/)?keys$/],
-  ['cognito', /^https:\/\/cognito-idp\.[^/]+\.amazonaws\.com\//],
-  ['ping', /^https:\/\/auth\.pingone\.[^/]+\//, /\/pf\/JWKS$/],
-  ['identityserver', undefined, /^https:.*\/\.well-known\/openid-configuration\/jwks$/],
-  ['openiddict', undefined, /\/\.well-known\/jwks$/],
+/** Paths of key sets that only one family has; the embedded token server, on http:, has that of IdentityServer too. */
+const KEY_SET_URLS: readonly (readonly [PresetName, RegExp])[] = [
+  ['keycloak', /\/protocol\/openid-connect\/certs$/],
+  ['okta', /\/oauth2\/[^/]+\/v1\/keys$/],
+  ['entra', /\/discovery\/(?:v2\.0\/)?keys$/],
+  ['ping', /\/pf\/JWKS$/],
+  ['identityserver', /^https:.*\/\.well-known\/openid-configuration\/jwks$/],
+  ['openiddict', /\/\.well-known\/jwks$/],
 ];
 
 /**
@@ -73,9 +71,9 @@ function fitsIssuer(preset: PresetName, issuer: unknown): boolean {
 
 /** The preset of an issuer whose URL shows it, or that of its key set. */
 export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | undefined {
-  const [byIssuer] = URLS.find(([, pattern]) => pattern?.test(issuer)) ?? [];
+  const byIssuer = presetOfUrl(issuer);
   if (byIssuer) return { preset: byIssuer, signs: ['iss is a URL of that vendor'] };
-  const [byKeys] = URLS.find(([, , pattern]) => pattern?.test(jwksUri)) ?? [];
+  const [byKeys] = KEY_SET_URLS.find(([, pattern]) => pattern.test(jwksUri)) ?? [];
   return byKeys && { preset: byKeys, signs: ['the key set has a path of that vendor'] };
 }
 

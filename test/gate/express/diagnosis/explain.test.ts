@@ -185,7 +185,7 @@ describe('advice', () => {
   const STRANGER = newKey('ES256', 'stranger');
   /** Signed by somebody else under the id of a published key. */
   const forged = (parts: TokenParts): string => token({ ...parts, key: newKey('ES256', testKey().kid) });
-  const OTHER_AUDIENCE = token({ claims: { aud: 'account' } });
+  const OTHER_AUDIENCE = token({ claims: { aud: 'https://shop.test' } });
   const MESSAGE = 'no token has been accepted so far: check the configuration';
 
   /** What the gate advised, after these tokens. */
@@ -213,8 +213,8 @@ describe('advice', () => {
       'another audience',
       OTHER_AUDIENCE,
       'wrong_audience',
-      'aud is "account", which nearly every token of a Keycloak realm has: add a mapper of the type Audience with the audience of this API to a client scope (docs/issuers.md, "Keycloak")',
-      {},
+      'aud is "https://shop.test"',
+      { option: 'audience', value: 'https://shop.test', ...have(server, 'add the aud of this API') },
     ],
     [
       'tokens without a generation',
