@@ -64,7 +64,8 @@ export class Link {
         let epoch: string | undefined;
         const read = (): Batch => {
           const { entries, mark } = reach().state;
-          if (position > entries.length || (mark && epoch !== undefined && mark.epoch !== epoch)) position = 0;
+          // What was read before there was a mark is of no epoch.
+          if (position > entries.length || (mark && mark.epoch !== epoch)) position = 0;
           epoch = mark?.epoch ?? epoch;
           const changes = entries.slice(position);
           position = entries.length;

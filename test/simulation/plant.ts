@@ -1,0 +1,27 @@
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { PlantedFault } from './faults';
+
+const isSource = (path: string): boolean => !/[\\/](dist|node_modules)([\\/]|$)/.test(path.slice(ROOT.length));
+
+export const ROOT = join(__dirname, '../..');
+
+/** Copies the code, with a fault in it, to where it finds the packages of this repository. */
+export function plant(fault: PlantedFault, name: string): { readonly root: string; remove(): void } {
+  const root = join(ROOT, 'node_modules/.cache/simulation', name);
+  rmSync(root, { recursive: true, force: true });
+  const copied = join(root, 'src/gate');
+  cpSync(join(ROOT, 'src/gate'), copied, { recursive: true, filter: isSource });
+  cpSync(join(ROOT, 'src/stores'), join(root, 'src/stores'), { recursive: true, filter: isSource });
+  const file = join(copied, 'generation', fault.file);
+  const text = readFileSync(file, 'utf8');
+  if (text.split(fault.from).length !== 2) throw new Error(`${fault.name}: its line is not in ${fault.file} once`);
+  writeFileSync(
+    file,
+    text.replace(fault.from, () => fault.to),
+  );
+  const link = join(root, 'node_modules/tillgate');
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(copied, link, 'dir');
+  return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
+}
