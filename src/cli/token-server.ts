@@ -96,10 +96,18 @@ async function listen(
   });
   return () =>
     new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
+      // The response that says why it closes is still on its way.
+      const late = setTimeout(() => server.closeAllConnections(), OPEN_REQUESTS_MS);
+      server.close(() => {
+        clearTimeout(late);
+        resolve();
+      });
+      server.closeIdleConnections();
     });
 }
+
+/** How long requests that are open when it closes get. */
+const OPEN_REQUESTS_MS = 250;
 
 /** The console of the token server, and of the API that trusts it. */
 function openConsole(

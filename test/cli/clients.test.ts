@@ -202,7 +202,9 @@ describe('token', () => {
   it('reads the secret from standard input, and requests the given scopes', async () => {
     const { run, sent } = scene({}, 'piped\n');
     await run('token', 'till-2', '--secret-file', '-', '--scope', 'orders:read');
-    expect(sent[0]?.body).toContain('&client_secret=piped&scope=orders%3Aread');
+    expect(sent[0]?.body).toBe(
+      'grant_type=client_credentials&scope=orders%3Aread&client_id=till-2&client_secret=piped',
+    );
   });
 
   it('prints the whole token response as JSON', async () => {
@@ -316,6 +318,6 @@ describe('the token endpoint', () => {
 
   it('whose response has no token is named', async () => {
     const { outcome } = await tokenWith(METADATA, { response: [] });
-    expect(outcome).toEqual(failure(1, `no token for till: POST ${ENDPOINT}: its response has no access_token`));
+    expect(outcome).toEqual(failure(1, `no token for till: POST ${ENDPOINT}: 200, a response without a bearer token`));
   });
 });

@@ -30,8 +30,6 @@ export interface Expected {
   readonly byNode?: true;
   /** The next request reached the app and its log, although its response was not sent. */
   readonly nextLogged?: boolean;
-  /** Whether Node sends 100 Continue first. */
-  readonly continued?: true;
   /**
    * The outcome of a good request that follows on the same connection: it is `served` (the default), the connection is
    * `cut`, it is `swallowed` by what was sent before, or it is `refused` with 400 because of unreadable bytes before it.

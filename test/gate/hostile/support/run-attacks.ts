@@ -55,8 +55,8 @@ function outcome({ responses, malformed, closed, error }: Exchange): object {
   };
 }
 
-function expectedOutcome({ status, continued, next = 'served' }: Expected): object {
-  const first = status === undefined ? [] : [...(continued ? [100] : []), status];
+function expectedOutcome({ status, next = 'served' }: Expected): object {
+  const first = status === undefined ? [] : [status];
   const second = { served: [200], refused: [400], cut: [], swallowed: [] }[next];
   return { statuses: [...first, ...second], closed: next !== 'swallowed' };
 }
