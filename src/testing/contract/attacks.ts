@@ -6,6 +6,8 @@ import type { CaseClass } from './options';
 import { findOpen, findOpenMethods, NOBODY, openWith, watchEffect, weakCredentials, WITHOUT_SCOPES } from './probe';
 import type { Found } from './probe';
 import { assertNoMismatch } from './responses';
+import type { ApiRequest } from './responses';
+import { otherBody } from './samples';
 import { scopeForms } from './scope-forms';
 import { findRemembered } from './state';
 import { caseOf, eachOf, send, sufficient } from './subject';
@@ -106,8 +108,14 @@ export function attackCases(subject: Subject): readonly ContractCase[] {
 async function findSideEffects(subject: Subject): Promise<Found> {
   const watched = await watchEffect(subject);
   if (typeof watched === 'string') return watched;
+  const { operation, api } = subject;
+  // The accepted token has written the sample already: writing it again would change nothing.
+  const change = (request: ApiRequest): ApiRequest => {
+    const body = request.body === undefined ? undefined : otherBody(api.document, operation, request.body);
+    return body === undefined ? request : { ...request, body };
+  };
   return eachOf(await weakCredentials(subject), async ([who, transport]) => {
-    await send(subject, transport);
+    await send(subject, transport, change);
     return (await watched.hasChanged()) ? `${who}, ${watched.name} differs afterwards` : undefined;
   });
 }

@@ -31,7 +31,7 @@ export async function findLeaks(subject: Subject): Promise<Found> {
     const what = exchange.response.status < 300 ? undefined : shownBy(subject, exchange, good);
     return what === undefined ? [] : [{ text: `${who}, the refusal contains "${what}"`, exchange }];
   });
-  if (method !== 'GET') return found.flat();
+  if (method !== 'GET') return [...found.flat(), ...(good ? [writeOnlyOf(subject, good)] : [])];
   if (!good) return 'no good token has got a response';
   return [...found.flat(), ...storedForOthers(good), await readByAnyOrigin(subject), writeOnlyOf(subject, good)];
 }

@@ -28,9 +28,49 @@ interface Place {
  */
 export async function findForeignObjects(subject: Subject): Promise<Found> {
   const places = placesOf(subject);
-  if (places.length === 0) return 'nothing in its request has x-owner: client';
+  if (places.length === 0) return findInList(subject);
   const found = await eachOf(places, (place) => findForeignObject(subject, place));
   return found.find((one) => typeof one === 'string') ?? found.flat();
+}
+
+/** Names that APIs have for more of a list than a client may see. */
+const WIDER = 'all=true include_deleted=true limit=1000 fields=* expand=*'.split(' ');
+
+/** What one client has made is not in the list of another: plain, under usual names, and right after the first has read it. */
+async function findInList(subject: Subject): Promise<Found> {
+  const { operation, api } = subject;
+  const { path } = operation;
+  const isOwnedBelow = (one: Operation): boolean =>
+    one.path.startsWith(`${path}/{`) &&
+    one.parameters.some((parameter) => isOwned(parameter) || isOwned(parameter.schema));
+  const maker = api.tested.find((one) => one.method === 'POST' && one.path === path && one.access === 'token');
+  if (operation.method !== 'GET' || !maker || !api.tested.some(isOwnedBelow))
+    return 'nothing in its request has x-owner: client';
+  const [owner, other] = api.settings.owners;
+  const making = { ...subject, operation: maker };
+  const { response: made } = await send(making, sufficient(making, { clientId: owner }));
+  const id = isObject(made.body) ? made.body['id'] : undefined;
+  if (made.status >= 300 || id === undefined) return `${maker.name} has made no object with an id`;
+  const { response: own } = await send(subject, sufficient(subject, { clientId: owner }));
+  const cursor = isObject(own.body)
+    ? (own.body['next_cursor'] ?? own.body['nextCursor'] ?? own.body['cursor'])
+    : undefined;
+  const cursors = typeof cursor === 'string' ? [`cursor=${encodeURIComponent(cursor)}`] : [];
+  return eachOf(['', ...WIDER, ...cursors], async (query): Promise<Finding> => {
+    const transport = sufficient(subject, { clientId: other });
+    const exchange = await send(subject, query === '' ? transport : { ...transport, query });
+    const { status, body } = exchange.response;
+    if (status >= 300 || !hasId(body, id)) return undefined;
+    return { text: `the list of another client${query && ` with ?${query}`} has what the first has made`, exchange };
+  });
+}
+
+function hasId(value: unknown, id: unknown): boolean {
+  if (Array.isArray(value)) return value.some((one) => hasId(one, id));
+  return (
+    isObject(value) &&
+    (value['id'] === id || Object.values(value).some((one) => typeof one === 'object' && hasId(one, id)))
+  );
 }
 
 async function findForeignObject(subject: Subject, place: Place): Promise<Found> {
@@ -155,9 +195,18 @@ export async function findOverwritten(subject: Subject): Promise<Found> {
   if (!['POST', 'PUT', 'PATCH'].includes(operation.method) || !isObject(body) || names.length === 0)
     return 'its request has no readOnly member';
   return eachOf(names, async (name) => {
-    const value = typeof body[name] === 'number' ? 987_654 : 'contract-cases';
+    const { response: usual } = await send(subject, sufficient(subject));
+    const value = otherValue(properties[name] ?? {}, isObject(usual.body) ? usual.body[name] : undefined);
     const { response } = await send(subject, sufficient(subject), (request) => withMember(request, name, value));
     const got = isObject(response.body) ? response.body[name] : undefined;
     return response.status < 300 && isDeepStrictEqual(got, value) ? `${name} is readOnly, and took a value` : undefined;
   });
+}
+
+/** A value of the type of a member that it does not have by itself. */
+function otherValue({ type, enum: choices }: Readonly<Record<string, unknown>>, usual: unknown): unknown {
+  const types = [type].flat();
+  if (Array.isArray(choices)) return (choices as readonly unknown[]).find((one) => one !== usual && one !== null);
+  if (types.includes('boolean')) return usual !== true;
+  return types.includes('integer') || types.includes('number') ? 987_654 : 'contract-cases';
 }

@@ -1,4 +1,4 @@
-import { isObject } from 'tillgate/internal';
+import { attempt, isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import type { LocatedOperation, Parameter } from '../openapi/document';
 import { textOf, writeParameter } from './parameters';
@@ -102,7 +102,31 @@ function decodeSafely(text: string): string {
   }
 }
 
-function bodyOf(document: object, { operation }: LocatedOperation, given: SampleRequest) {
+/** The body of an operation in one of its media types; `undefined` where none can be made. */
+export function bodyAs(
+  document: object,
+  at: LocatedOperation,
+  only: string,
+): { readonly type: string | undefined; readonly body: string | undefined } | undefined {
+  return attempt(() => bodyOf(document, at, {}, only));
+}
+
+/** Another JSON body that the operation allows; `undefined` where none is found. */
+export function otherBody(document: object, { operation }: LocatedOperation, body: string): string | undefined {
+  const requestBody = dereference(document, operation.requestBody);
+  const content = isObject(requestBody) && isObject(requestBody['content']) ? requestBody['content'] : {};
+  const [, media] = Object.entries(content).find(([type]) => /json/.test(type)) ?? [];
+  const schema = isObject(media) ? media['schema'] : undefined;
+  const { isValid } = schemaValidators(document);
+  const found = Array.from({ length: VARIANTS }, (_, variant) => VARIANTS - 1 - variant).flatMap((variant) => {
+    const value = schema && attempt(() => sampleOf(document, schema, { withExamples: false, variant, isValid }));
+    const text = JSON.stringify(value);
+    return value === undefined || text === body || !isValid(schema, value) ? [] : [text];
+  });
+  return found[0];
+}
+
+function bodyOf(document: object, { operation }: LocatedOperation, given: SampleRequest, only?: string) {
   const requestBody = dereference(document, operation.requestBody);
   const content = isObject(requestBody) && isObject(requestBody['content']) ? requestBody['content'] : {};
   const types = Object.keys(content);
@@ -110,7 +134,7 @@ function bodyOf(document: object, { operation }: LocatedOperation, given: Sample
     return { type: undefined, body: given.body === undefined ? undefined : JSON.stringify(given.body) };
   }
   const preferred = [/^application\/(.+\+)?json\b/, /^application\/x-www-form-urlencoded/, /^multipart\/form-data/];
-  const type = preferred.map((one) => types.find((name) => one.test(name))).find(Boolean) ?? types[0] ?? '';
+  const type = only ?? preferred.map((one) => types.find((name) => one.test(name))).find(Boolean) ?? types[0] ?? '';
   const media = content[type];
   const value = 'body' in given ? given.body : exampleOf(document, media, 'the body');
   if (!('body' in given) && !isWritable(type) && (typeof value !== 'string' || /xml|csv/.test(type))) {

@@ -4,6 +4,7 @@ import type { Parameter } from '../openapi/document';
 import { base64, together, withCookie, withHeaders, withQuery } from './requests';
 import type { Variant } from './requests';
 import type { ApiRequest } from './responses';
+import { bodyAs } from './samples';
 import type { Subject } from './subject';
 
 /** One class of attacks: a rule that derives requests from an operation. */
@@ -234,7 +235,19 @@ function otherValues({ operation: { parameters }, api: { isFull } }: Subject): r
   );
   const rows = Array.from({ length: QUICK_VALUES }, (_, at) => values.flatMap((all) => all[at] ?? []));
   const documented = isFull ? values.flat() : rows.filter((row) => row.length > 0).map(together);
-  return [...documented, together([...asked, ...prefer.slice(0, 1)]), ...prefer.slice(1)];
+  const twice = parameters.filter(({ in: place }) => place === 'query').map(({ name }) => sentTwice(name));
+  return [
+    ...documented,
+    ...(twice.length > 0 ? [together(twice)] : []),
+    together([...asked, ...prefer.slice(0, 1)]),
+    ...prefer.slice(1),
+  ];
+}
+
+/** A guard may read the first value, the handler the second, or a list where the document has none. */
+function sentTwice(name: string): Variant {
+  const own = encodeURIComponent(name);
+  return { name: `with ${name} twice`, change: (request) => withQuery(request, `${own}=1&${own}=2`) };
 }
 
 function choicesOf({ schema = {} }: Parameter): readonly unknown[] {
@@ -259,11 +272,13 @@ function withParameter({ name, in: place }: Parameter, value: unknown): Variant 
   };
 }
 
-function otherBodies({ operation: { operation }, api: { document } }: Subject): readonly Variant[] {
+function otherBodies({ operation: at, api: { document } }: Subject): readonly Variant[] {
+  const { operation } = at;
   const requestBody = dereference(document, operation.requestBody);
   if (!isObject(requestBody)) return [];
   const types = isObject(requestBody['content']) ? Object.keys(requestBody['content']) : [];
   const others = [...types.slice(1), 'text/plain', 'application/x-www-form-urlencoded'];
+  const samples = types.length < 2 ? [] : types.flatMap((name) => bodyAs(document, at, name) ?? []);
   return [
     { name: 'with a broken body', change: (request) => ({ ...request, body: '{' }) },
     { name: 'without its body', change: (request) => ({ ...request, body: undefined }) },
@@ -272,6 +287,10 @@ function otherBodies({ operation: { operation }, api: { document } }: Subject): 
       name: 'with a list of two bodies',
       change: (request) => ({ ...request, body: `[${request.body ?? '{}'},${request.body ?? '{}'}]` }),
     },
+    ...samples.map(({ type = '', body }) => ({
+      name: `with a sample of ${type}`,
+      change: (request: ApiRequest) => ({ ...withHeaders(request, { 'content-type': type }), body }),
+    })),
     ...others.map((type) => ({
       name: `with a body of ${type}`,
       change: (request: ApiRequest) => withHeaders(request, { 'content-type': type }),
