@@ -29,7 +29,7 @@ interface Finding {
   readonly check: string;
   readonly ok: boolean;
   readonly detail: string;
-  /** What to do; present when not ok. */
+  /** What to do; present when not ok, and where the check cannot know all. */
   readonly fix?: string;
 }
 
@@ -107,8 +107,8 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
       ...(issuer ? presetFindings(issuer, jwksUri, token) : []),
       ...clockFindings(difference(), settings),
       ...(issuer ? [keysFinding(issuer, settings, jwksUri), ...generationsFindings(issuer, settings)] : []),
-      ...(opaque ? [await introspectionFinding(gate, opaque)] : []),
-      ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
+      ...(opaque ? [await introspectionFinding(gate, opaque, settings)] : []),
+      ...(token === undefined ? [] : [await tokenFinding(gate, token, { ...settings, jwksUri })]),
     ];
   });
 }
@@ -181,14 +181,26 @@ async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding
     return { finding: passed('issuer', detail), jwksUri: found };
   } catch (error) {
     const { message } = error as Error;
-    const fix = /NODE_\w+/.test(message)
-      ? 'set that variable where the API starts: docs/operations.md, "Connections to the authorization server"'
-      : message.includes('names another issuer')
-        ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
-        : `check TILLGATE_ISSUER and TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
-    return { finding: failed('issuer', message, fix) };
+    return { finding: failed('issuer', message, connectionFix(message) ?? metadataFix(io, message, issuer)) };
   }
 }
+
+function metadataFix({ programName }: CliIo, message: string, issuer: string): string {
+  if (!message.includes('names another issuer')) {
+    return `check TILLGATE_ISSUER and TILLGATE_AUTH_URL, and that the server runs (${programName} dev starts an embedded one)`;
+  }
+  return /^https:/.test(issuer) && message.includes(`got "${issuer.replace(/^https:/, 'http:')}"`)
+    ? 'the server is behind a proxy that ends TLS, and names itself by http: have it read the forwarded headers, or set its issuer'
+    : 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte';
+}
+
+/** The variable that an outgoing connection needs; `undefined`: none that shows. */
+function connectionFix(message: string): string | undefined {
+  const [what] = /NODE_\w+/.exec(message) ?? (/SELF_SIGNED|UNABLE_TO_/.test(message) ? [PRIVATE_CA] : []);
+  return what && `set ${what} where the API starts: docs/operations.md, "Connections to the authorization server"`;
+}
+
+const PRIVATE_CA = 'NODE_EXTRA_CA_CERTS to the private CA or development certificate';
 
 function keysFinding({ keys }: Issuer, { authUrl, jwksUri }: Settings, discovered: string | undefined): Finding {
   if (keys.state === 'fresh') return passed('keys', `${keys.keys} can verify access tokens`);
@@ -197,7 +209,8 @@ function keysFinding({ keys }: Issuer, { authUrl, jwksUri }: Settings, discovere
     jwksUri === undefined && authUrl !== undefined && host !== new URL(authUrl).host
       ? `the metadata names another host than TILLGATE_AUTH_URL, ${host}: if it cannot be reached from here, set ` +
         'TILLGATE_JWKS_URI to the address that can: docs/issuers.md, "Two host names"'
-      : 'the key set needs at least one public signature key (RFC 7517)';
+      : (connectionFix(keys.lastError ?? '') ??
+        'check that it can be fetched from here, and has a public signature key (RFC 7517)');
   return failed('keys', keys.lastError ?? keys.state, fix);
 }
 
@@ -206,7 +219,8 @@ function generationsFindings({ generations, preset }: Issuer, settings: Settings
   if (generations === undefined) return [];
   if (generations.source === 'fresh') return [passed('generations', `${generations.floors} floors read`)];
   if (generations.source === 'none') return withoutSource(preset, settings);
-  const fix = 'check TILLGATE_GENERATIONS, and TILLGATE_ADMIN_TOKEN where the token server asks for one';
+  const fix =
+    'check TILLGATE_GENERATIONS: credentials belong in its URL or in headers; TILLGATE_ADMIN_TOKEN is sent to the embedded token server alone';
   const detail = generations.lastError ?? `${loggableUrl(settings.generationSource ?? '')} is ${generations.source}`;
   return [failed('generations', detail, fix)];
 }
@@ -237,15 +251,19 @@ const ENDPOINT_FIX =
 const CREDENTIAL_FIX =
   'set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client of the authorization server that may introspect tokens';
 
+const API_RESOURCE_FIX = `${CREDENTIAL_FIX}; at IdentityServer that is the name of the API resource and an ApiSecret of it`;
+
 /** Whether the introspection endpoint can be found, accepts the credential of the API, and knows no made-up token. */
-async function introspectionFinding(gate: Gate, { clientId }: OpaqueOptions): Promise<Finding> {
+async function introspectionFinding(gate: Gate, { clientId }: OpaqueOptions, { preset }: Settings): Promise<Finding> {
   const explanation = await explain(`made-up-by-tillgate-check-${randomUUID()}`, { gate });
   const { reason, detail = '' } = failedCheck(explanation);
-  if (reason === 'inactive') return passed('introspection', `the endpoint accepts the client ${clientId}`);
-  if (reason !== 'introspection_unavailable') {
-    return failed('introspection', 'the endpoint says that a made-up token is active', ENDPOINT_FIX);
-  }
-  return failed('introspection', detail, /responded with 40[013]$/.test(detail) ? CREDENTIAL_FIX : ENDPOINT_FIX);
+  const accepted = passed('introspection', `the endpoint accepts the client ${clientId}`);
+  if (reason === 'inactive') return { ...accepted, fix: 'whether it may introspect is seen with a real --token only' };
+  const wrong = 'the endpoint says that a made-up token is active';
+  if (reason !== 'introspection_unavailable') return failed('introspection', wrong, ENDPOINT_FIX);
+  const shown = detail.replace(/(responded with \d+) \(\w+\)$/, '$1');
+  const fix = preset === 'identityserver' ? API_RESOURCE_FIX : CREDENTIAL_FIX;
+  return failed('introspection', shown, /responded with 40[013]$/.test(shown) ? fix : ENDPOINT_FIX);
 }
 
 /** Whether the API accepts a token, with the claims that it reads. */

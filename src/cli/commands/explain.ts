@@ -101,7 +101,9 @@ export function failedCheck({ checks }: Explanation): Partial<Explanation['check
 /** What to do about a refused token; `undefined` for an accepted one. */
 export function adviceFor(explanation: Explanation, token: string, settings: Settings): string | undefined {
   const { auth } = explanation;
-  const { reason } = failedCheck(explanation);
+  const { reason, detail } = failedCheck(explanation);
+  // The detail says what to do where issuer and publisher use different numbers.
+  if (reason === 'superseded' && detail?.includes('different numbers')) return detail;
   // An opaque token shows no claims: those of the introspection response count.
   const ofScopes =
     reason === 'insufficient_scope' && auth ? scopeAdvice(auth.claims, adviceContext(token, settings)) : undefined;

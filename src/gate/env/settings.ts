@@ -102,8 +102,15 @@ const NOT_CALLABLE = 'TILLGATE_BASE_URL: not set, and TILLGATE_HOST is an addres
 function unknownNames(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => name.toUpperCase().startsWith(PREFIX) && !NAMES.includes(name))
-    .map((name) => `${name}: unknown variable${didYouMean(name.toUpperCase(), NAMES)}`);
+    .map((name) => {
+      const isOfKubernetes = /_SERVICE_(?:HOST|PORT)|_PORT_\d+_/.test(name);
+      return `${name}: unknown variable${isOfKubernetes ? OF_KUBERNETES : didYouMean(name.toUpperCase(), NAMES)}`;
+    });
 }
+
+/** As TILLGATE_PORT=tcp://10.0.0.1:80 too. */
+const OF_KUBERNETES =
+  '; Kubernetes sets it for a Service called tillgate: set enableServiceLinks: false in the pod, or name the Service otherwise';
 
 /** Reads the texts of secrets that are in files: `TILLGATE_ADMIN_TOKEN_FILE=/run/secrets/admin-token`. */
 function readFiles(env: Environment, problems: string[]): Record<string, string> {
@@ -178,6 +185,7 @@ function problemOf(variable: Variable, given: string): string {
   if (given === '') return `${name}: set but empty, expected ${expected}; remove it or give a value, ${example}`;
   const near = choices && nearest(given, choices);
   const marks = isQuoted(variable, given) ? ' without quotation marks around it' : '';
+  if (name === 'TILLGATE_PORT' && given.startsWith('tcp://')) return `${name}: got ${show(given)}${OF_KUBERNETES}`;
   const right = rightForm(variable, given);
   return `${name}: got ${show(given)}, expected ${expected}${marks}${near ?? `; ${right === undefined ? example : `write ${right}`}`}`;
 }

@@ -52,7 +52,7 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
       hasWarned = true;
       logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
     }
-    const detail = reason === 'missing_token' ? misplacedToken(req) : privateDetail;
+    const detail = reason === 'missing_token' ? withoutToken(req) : privateDetail;
     const refusal = { reason, status, ...facts, detail };
     if (counter) counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
     else logger.info(printable(refusal), 'request refused');
@@ -81,6 +81,14 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
   return { accepted, refused, advisor, close: () => counter?.close() };
 }
 
+/** Why a request has no token, where it shows. */
+function withoutToken(req: GateRequest): string | undefined {
+  const isMetadata = pathOf(req).includes('/.well-known/oauth-protected-resource');
+  return isMetadata ? METADATA_REFUSED : misplacedToken(req);
+}
+
+const METADATA_REFUSED =
+  'the metadata of the API (RFC 9728) is read without a token: mount protectedResourceMetadata(gate) before the gate';
 const PREFLIGHT_REFUSED =
   'a CORS preflight was refused, because browsers send it without a token: mount cors() before authenticate()';
 

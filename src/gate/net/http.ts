@@ -66,12 +66,31 @@ export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> 
       const bytes = body ? await readBody(body, maxBytes).catch((cause: unknown) => fail(url, cause)) : NO_BYTES;
       return bytes ?? refuseDocument(url, `responded with more than ${maxBytes} bytes`, status);
     }
-    await body?.cancel();
+    if (options.form && body && status >= 400 && status < 500) {
+      const error = await readError(body);
+      if (error !== undefined)
+        return refuseDocument(
+          url,
+          `responded with ${status} (${error})`,
+          status,
+          headers.get('retry-after') ?? undefined,
+        );
+    } else await body?.cancel();
     if (status === 200) return refuseDocument(url, `responded with another content type than ${contentType}`, status);
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
     return refuseDocument(url, `responded with ${status}${advice}`, status, headers.get('retry-after') ?? undefined);
   }
   return unlessAborted(signal, loggableUrl(url), work());
+}
+
+/** The names of RFC 6749 section 5.2: no other text of a response may get into a log. */
+const OAUTH_ERROR =
+  /^(?:invalid_request|invalid_client|invalid_grant|unauthorized_client|unsupported_grant_type|invalid_scope)$/;
+
+async function readError(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+  const bytes = await readBody(body, 4_096).catch(() => undefined);
+  const error = bytes && attempt(() => parseJsonObject(bytes))?.['error'];
+  return typeof error === 'string' && OAUTH_ERROR.test(error) ? error : undefined;
 }
 
 const MAX_BYTES = 1_048_576;

@@ -2,6 +2,7 @@ import { ask } from '../core/callbacks';
 import { ActivityPublisher } from '../core/status';
 import type { IssuerStatus } from '../core/status';
 import { AuthError, identify } from '../core/errors';
+import { parseUrl } from '../core/urls';
 import { generationsFromUrl } from '../generation/from-url';
 import { Follower } from '../generation/follower';
 import { openReader } from '../generation/log';
@@ -55,6 +56,8 @@ export function openIssuer(
     const message = `preset ${presetChoice.name}, by the issuer's URL; name it to be sure`;
     dependencies.logger.info({ issuer }, message);
   }
+  const doubt = doubtAbout(settings);
+  if (doubt !== undefined) dependencies.logger.warn({ issuer }, doubt);
   const keys = openKeys(settings, dependencies);
   const activity = new ActivityPublisher('generations', issuer, () => (generations as Follower).status());
   const generations = openGenerations(settings, activity, dependencies);
@@ -72,6 +75,19 @@ export function openIssuer(
     await generations?.close();
   };
   return { issuer, preset: presetChoice, keys, verifier, policy, generations, close };
+}
+
+/** What is probably wrong with the URL of an issuer, where no token can show it. */
+function doubtAbout({ issuer }: IssuerSettings): string | undefined {
+  const { hostname, pathname } = parseUrl(issuer) ?? {};
+  if (hostname === undefined) return undefined;
+  if (hostname.endsWith('.auth0.com') && pathname === '/' && !issuer.endsWith('/')) {
+    return `the iss of Auth0 ends in a slash: the issuer is "${issuer}/"`;
+  }
+  if (/\.okta(?:preview)?\.com$/.test(hostname) && !pathname?.startsWith('/oauth2/')) {
+    return "this is Okta's organization authorization server, whose tokens only Okta can verify: use a custom authorization server, such as /oauth2/default";
+  }
+  return undefined;
 }
 
 /** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */

@@ -74,6 +74,8 @@ describe('discovery: metadata that cannot be trusted', () => {
   const LONG = 'x'.repeat(300);
   const unusable = 'has no usable jwks_uri';
   const noTls = 'names a jwks_uri that is neither https: nor on loopback, or that has user info';
+  const ofProxy =
+    '; behind a proxy that ends TLS the server must read the forwarded headers, or be told its public URL';
   const another = (got: string): string => `names another issuer: expected "$origin", got ${got}`;
 
   /** A response of both paths, or what differs from good metadata, and what the log says; `$origin` is the server's. */
@@ -89,7 +91,7 @@ describe('discovery: metadata that cannot be trusted', () => {
     ['no jwks_uri', { jwks_uri: undefined }, unusable],
     ['a jwks_uri that is not a string', { jwks_uri: 1 }, unusable],
     ['a relative jwks_uri', { jwks_uri: '/jwks' }, unusable],
-    ['a jwks_uri without TLS', { jwks_uri: 'http://keys.test/jwks' }, noTls],
+    ['a jwks_uri without TLS', { jwks_uri: 'http://keys.test/jwks' }, `${noTls}: http://keys.test/jwks${ofProxy}`],
     ['a jwks_uri that is a file', { jwks_uri: 'file:///etc/passwd' }, noTls],
     ['a redirect', raw(302, ''), 'responded with 302; redirects are refused, configure the final URL'],
   ];

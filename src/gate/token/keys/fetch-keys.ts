@@ -62,12 +62,16 @@ async function urlAt(document: string, member: MetadataMember, options: Discover
     options.checkUrl(url, member);
   } catch {
     const article = member === 'introspection_endpoint' ? 'an' : 'a';
+    const isOfProxy = member === 'jwks_uri' && /^http:\/\/[^@]*$/.test(url);
     throw new FetchError(
-      `${name} names ${article} ${member} that is neither https: nor on loopback, or that has user info`,
+      `${name} names ${article} ${member} that is neither https: nor on loopback, or that has user info${isOfProxy ? `: ${loggableUrl(url)}${BEHIND_PROXY}` : ''}`,
     );
   }
   return url;
 }
+
+const BEHIND_PROXY =
+  '; behind a proxy that ends TLS the server must read the forwarded headers, or be told its public URL';
 
 /** The keys of a key set. */
 export interface FetchedKeys {
