@@ -16,8 +16,7 @@ export function apiSettings(settings: Settings): Settings {
 
 /** The audience of what the embedded token server issues: the first, where the API accepts several. */
 export function firstAudience({ audience }: Settings): string {
-  const [first = ''] = [audience].flat();
-  return first;
+  return [audience].flat()[0] ?? '';
 }
 
 /** Whether `dev` starts the embedded token server: no other issuer is configured. */

@@ -52,19 +52,11 @@ async function hasMark(source: GenerationSource): Promise<boolean> {
 }
 
 function markedLog(clientId: string): string {
-  return (
-    `a publisher keeps this log, and a change from elsewhere would be lost when the log is restored. Change ${clientId} at its authorization ` +
-    'server: in Keycloak with a bridge by any update, such as kcadm.sh update clients/<internal id> -r <realm> -s enabled=true; ' +
-    'in a server of your own by publish() of its publisher. A log without a publisher has ?mark=off in its URL'
-  );
+  return `a publisher keeps this log, and a change from elsewhere would be lost when the log is restored. Change ${clientId} at its authorization server: in Keycloak with a bridge by any update, such as kcadm.sh update clients/<internal id> -r <realm> -s enabled=true; in a server of your own by publish() of its publisher. A log without a publisher has ?mark=off in its URL`;
 }
 
 function stampedLog(clientId: string): string {
-  return (
-    `this publishes the time of now, which is right where the API compares the time of issue: then give --compared-by iat, or set ` +
-    `TILLGATE_GENERATION_CLAIM=iat. Where the authorization server stamps a number into its tokens, no new token of ${clientId} would reach ` +
-    'that time: raise the number there, by a change of its Description or its secret, and publish that number: docs/issuers.md, "Changes of clients"'
-  );
+  return `this publishes the time of now, which is right where the API compares the time of issue: then give --compared-by iat, or set TILLGATE_GENERATION_CLAIM=iat. Where the authorization server stamps a number into its tokens, no new token of ${clientId} would reach that time: raise the number there, by a change of its Description or its secret, and publish that number: docs/issuers.md, "Changes of clients"`;
 }
 
 /** Opens the source of `--generations`, which replaces TILLGATE_GENERATIONS; the caller closes it. */
