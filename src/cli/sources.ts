@@ -59,10 +59,10 @@ function stampedLog(clientId: string): string {
   return `this publishes the time of now, which is right where the API compares the time of issue: then give --compared-by iat, or set TILLGATE_GENERATION_CLAIM=iat. Where the authorization server stamps a number into its tokens, no new token of ${clientId} would reach that time: raise the number there, by a change of its Description or its secret, and publish that number: docs/issuers.md, "Changes of clients"`;
 }
 
-/** Opens the source of `--generations`, which replaces TILLGATE_GENERATIONS; the caller closes it. */
+/** Opens the source of `--generations`, which replaces TILLGATE_GENERATIONS, whatever the API compares; the caller closes it. */
 export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
-  const read =
-    given === undefined ? readSettings(env) : made(() => readSettings({ ...env, TILLGATE_GENERATIONS: given }));
+  const replaced = { ...env, TILLGATE_GENERATIONS: given, TILLGATE_GENERATION_CLAIM: undefined };
+  const read = given === undefined ? readSettings(env) : made(() => readSettings(replaced));
   const settings = apiSettings(read);
   const { generationSource: url, allowHttp } = settings;
   if (url === undefined) {
