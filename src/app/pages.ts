@@ -126,7 +126,8 @@ const CORRECT_REQUEST: Pick<Advice, 'operator'> = { operator: 'Nothing: the call
 const PROBLEMS = {
   invalid_token: {
     cause: 'The access token is not accepted. In production callers do not learn why.',
-    caller: 'Repeat the request with a new access token. If it is refused too, give the operator the request_id.',
+    caller:
+      'Forget the token that was refused, if it is still the current one, request one new token for all calls that wait, and repeat the call once. If the new token is refused too, give the operator the request_id.',
     operator: 'Look up the reason in the log by request_id, or run `tillgate explain <token>`.',
   },
   invalid_request: {
@@ -189,6 +190,11 @@ const PROBLEMS = {
 
 const ADVICE = new Map<string, Advice>(Object.entries({ ...REASONS, ...PROBLEMS }));
 
+/** Codes after which a caller replaces its token, and where it finds how. */
+const CODES_OF_CALLERS: ReadonlySet<string> = new Set(['superseded', 'invalid_token']);
+const CALLERS_PAGE =
+  '\n<p>In JavaScript @tillgate/client does so; docs/callers.md of the package tillgate has the same for other languages.</p>';
+
 /** Base URL of the problem pages: `type` of a problem is this and its code. */
 export function problemTypesOf(baseUrl: string): string {
   return `${withoutSlash(baseUrl)}/problems/`;
@@ -206,7 +212,8 @@ export function problemPages(): Router {
       const { cause, caller, operator } = advice;
       res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
       if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, cause, caller, operator });
-      sendPage(res, `Problem: ${code}`, sectionsOf(advice));
+      const more = CODES_OF_CALLERS.has(code) ? CALLERS_PAGE : '';
+      sendPage(res, `Problem: ${code}`, sectionsOf(advice) + more);
     })
     .all(refuseWriting);
   return router;

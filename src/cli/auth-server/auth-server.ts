@@ -123,7 +123,11 @@ function createApp(context: Context): Express {
   return app;
 }
 
-const allowAnyOrigin = cors({ methods: 'POST', allowedHeaders: ['Authorization', 'Content-Type', 'X-Requested-With'] });
+const allowAnyOrigin = cors({
+  methods: 'POST',
+  allowedHeaders: ['Authorization', 'Content-Type', 'X-Requested-With'],
+  exposedHeaders: 'Retry-After',
+});
 
 /** Lets pages ask for tokens, such as the API reference page: no browser adds the credentials by itself. */
 const allowPages: RequestHandler = function allowPages(req, res, next) {

@@ -106,7 +106,7 @@ function fixOf(
       : `Add ${lacking.join(' ')} to the scopes of ${client.client_id}, if it should have this access, then request a new token.`;
   }
   if (reason === 'superseded' && client) {
-    return `Request a new token for ${client.client_id}. Its credential has changed since this one was issued, as intended.`;
+    return `Request a new token for ${client.client_id}. Its credential has changed since this one was issued, as intended. How a caller does so by itself: docs/callers.md.`;
   }
   return (raw === '' ? undefined : facts.advise(reason, raw)) ?? REASONS[reason].caller;
 }

@@ -31,7 +31,8 @@ export interface ReasonRow {
   readonly operator: string;
 }
 
-const REQUEST_NEW_TOKEN = 'Repeat the request with a new access token.';
+const REQUEST_NEW_TOKEN =
+  'Forget the token that was refused, if it is still the current one, request one new token for all calls that wait, and repeat the call once.';
 const RETRY_LATER = 'Keep the token and repeat the request after Retry-After.';
 const GIVE_REQUEST_ID = 'Give the operator the request_id.';
 const RIGHT_SERVER = 'Check that the token comes from the right authorization server.';

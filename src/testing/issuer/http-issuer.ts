@@ -19,6 +19,8 @@ export interface HttpTestIssuer extends TestIssuer {
   readonly jwksUri: string;
   /** Requests for the key set so far, including those that failed. */
   readonly fetches: number;
+  /** Requests for a token so far, including those that failed. */
+  readonly tokenRequests: number;
   /**
    * Makes every endpoint of this issuer fail; without `fault` they work again. Open requests and streams are cut off.
    *
@@ -68,11 +70,13 @@ export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Prom
   let endpoints: ReadonlyMap<string, Handler> = new Map();
   const openResponses = new Set<ServerResponse>();
   let fetches = 0;
+  let tokenRequests = 0;
   let fault: keyof typeof FAULTS | undefined;
 
   async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const [path = ''] = (req.url ?? '').split('?', 1);
     if (req.method === 'GET' && path === JWKS_PATH) fetches += 1;
+    if (req.method === 'POST' && path === TOKEN_PATH) tokenRequests += 1;
     openResponses.add(res);
     res.once('close', () => openResponses.delete(res));
     if (fault) return void FAULTS[fault](res);
@@ -94,6 +98,9 @@ export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Prom
     jwksUri: issuer.testIssuer.issuer + JWKS_PATH,
     get fetches() {
       return fetches;
+    },
+    get tokenRequests() {
+      return tokenRequests;
     },
     outage(next?: keyof typeof FAULTS) {
       if (next !== undefined && !Object.hasOwn(FAULTS, next)) {
@@ -120,6 +127,7 @@ type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<voi
 const JWKS_PATH = '/.well-known/openid-configuration/jwks';
 
 const GENERATIONS_PATH = '/generations';
+const TOKEN_PATH = '/connect/token';
 const TOKEN_LIFETIME_SECONDS = 300;
 const MAX_FORM_BYTES = 100_000;
 
@@ -130,7 +138,7 @@ function issuerEndpoints({ testIssuer, jwks, log }: ReturnType<typeof publishing
   function metadata(_req: IncomingMessage, res: ServerResponse): void {
     sendJson(res, 200, {
       issuer,
-      token_endpoint: `${issuer}/connect/token`,
+      token_endpoint: issuer + TOKEN_PATH,
       jwks_uri: issuer + JWKS_PATH,
       grant_types_supported: ['client_credentials'],
       token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
@@ -151,7 +159,7 @@ function issuerEndpoints({ testIssuer, jwks, log }: ReturnType<typeof publishing
     [`GET ${JWKS_PATH}`, (_req, res) => sendJson(res, 200, jwks)],
     [`GET ${GENERATIONS_PATH}`, generations],
     [`GET ${GENERATIONS_PATH}/stream`, generations],
-    ['POST /connect/token', (req, res) => issueToken(testIssuer, req, res)],
+    [`POST ${TOKEN_PATH}`, (req, res) => issueToken(testIssuer, req, res)],
   ]);
 }
 

@@ -26,6 +26,7 @@ const TSCONFIG = {
       'express-oauth2-jwt-bearer': [join(ROOT, 'test/support/express-oauth2-jwt-bearer.d.ts')],
       tillgate: [join(ROOT, 'src/gate/index.ts')],
       'tillgate/generations': [join(ROOT, 'src/gate/generation/index.ts')],
+      '@tillgate/client': [join(ROOT, 'src/client/index.ts')],
       'tillgate/*': [join(ROOT, 'src/*/index.ts')],
     },
   },

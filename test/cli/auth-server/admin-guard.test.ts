@@ -153,6 +153,8 @@ describe('a page of another origin', () => {
     const refused = await server.form('/connect/token', {}).set('Origin', PAGE);
     expect([granted.status, granted.headers[ALLOWED]]).toEqual([200, '*']);
     expect([refused.status, refused.headers[ALLOWED]]).toEqual([400, '*']);
+    // A page that is told to wait must be able to read how long.
+    for (const each of [granted, refused]) expect(each.headers['access-control-expose-headers']).toBe('Retry-After');
   });
 
   it('may not use any other endpoint', async () => {

@@ -66,6 +66,14 @@ describe('the token endpoint', () => {
       expect(response.headers).toMatchObject(JSON_NOT_STORED);
     });
 
+    it('keeps the form that all client libraries accept: expires_in a number, token_type, and scope', async () => {
+      // Four throw on an expires_in that is text (google-oauth-client, RestSharp, OpenIddict.Client, oauth2 for Rust); with
+      // none, MSAL.NET and axios-oauth-client request a token per call; without token_type openid-client, oauth4webapi,
+      // Nimbus, oauth2 for Rust and MSAL.NET refuse the response.
+      const { body } = await server.token(client, { scope: 'orders:read' });
+      expect([body.expires_in, body.token_type, body.scope]).toEqual([3600, 'Bearer', 'orders:read']);
+    });
+
     it('is a JWT of RFC 9068 with the generation of its credential, which verifies with the published key', async () => {
       const token = await server.accessToken(client);
       const { header, claims } = decode(token);

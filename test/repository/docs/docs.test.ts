@@ -252,9 +252,9 @@ describe('pages', () => {
     },
   );
 
-  it('docs/ has twelve pages for users', () => {
+  it('docs/ has thirteen pages for users', () => {
     const names = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
-    expect(names).toHaveLength(12);
+    expect(names).toHaveLength(13);
   });
 
   describe('the README', () => {
