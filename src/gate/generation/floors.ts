@@ -15,18 +15,18 @@ export function keptMsOf(maxTokenAgeSeconds: number): number {
 /** How far ahead a floor of the future is waited for, in ms: one that lies further ahead is a wrong entry. */
 export const MAX_AHEAD_MS = 3_600_000;
 
-/** Longest step of `steadyTime()`, in ms: longer than any pause between two calls while there is work to do. */
+/** Longest step of `steadyTime()` by default, in ms: longer than any pause between two calls while there is work to do. */
 const LONGEST_STEP_MS = 3_600_000;
 
 /**
- * Turns the time of a clock into one that never goes back, and advances by an hour at most between two calls: a clock that
- * leaps ahead by days makes nothing old.
+ * Turns the time of a clock into one that never goes back, and advances by a step at most between two calls, an hour by default: a clock
+ * that leaps ahead by days makes nothing old.
  */
-export function steadyTime(): (nowMs: number) => number {
+export function steadyTime(longestStepMs = LONGEST_STEP_MS): (nowMs: number) => number {
   let lastMs: number | undefined;
   let steadyMs = 0;
   return (nowMs) => {
-    steadyMs += Math.min(LONGEST_STEP_MS, Math.max(0, nowMs - (lastMs ?? nowMs)));
+    steadyMs += Math.min(longestStepMs, Math.max(0, nowMs - (lastMs ?? nowMs)));
     lastMs = nowMs;
     return steadyMs;
   };
@@ -45,7 +45,7 @@ export class Floors {
   /** By client id. Two maps take turns, so that nothing has to be searched for what has expired. */
   #current = new Map<string, number>();
   #previous: ReadonlyMap<string, number> | undefined;
-  readonly #steady = steadyTime();
+  readonly #steady: ReturnType<typeof steadyTime>;
   readonly #skewMs: number;
   #turnedMs = 0;
   /**
@@ -63,6 +63,8 @@ export class Floors {
   constructor({ maxTokenAgeMs, skewMs }: { readonly maxTokenAgeMs: number; readonly skewMs: number }) {
     this.lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
     this.#skewMs = skewMs;
+    // Tokens may live for minutes only: one leap of the clock must not make their floors old.
+    this.#steady = steadyTime(Math.min(LONGEST_STEP_MS, this.lifetimeMs / 8));
   }
 
   /** Floors in memory; one that has risen since the last turn may count twice. */
