@@ -12,12 +12,8 @@ export type LinkFault = 'cut' | 'dead' | 'loses responses' | 'slow';
 /** What messages need of a link. */
 export type Wire = Pick<Link, 'send' | 'receive'>;
 
-/** What is asked and appended over a link, for the oracle. */
-export interface Witness {
-  /** A question is asked; the returned function says that its response has arrived, and whether it is the end. */
-  asks(): (end: boolean) => void;
-  appends?(changes: readonly Change[], unit: Unit | undefined): (mark: Mark | undefined) => void;
-}
+/** Called with what is appended over a link, for the oracle; the returned function is called with the mark that the log has then. */
+export type Witness = (changes: readonly Change[], unit: Unit | undefined) => (mark: Mark | undefined) => void;
 
 /** A response that takes longer counts as a fault. */
 const NORMAL_MS = 40;
@@ -82,13 +78,13 @@ export function engineSource(
   link: Wire,
   time: VirtualTime,
   habits: EngineHabits,
-  witness: Witness,
+  witness?: Witness,
 ): GenerationSource {
   return {
     mark: true,
-    reader: () => engineReader(engine, link, time, habits, witness),
+    reader: () => engineReader(engine, link, time, habits),
     async append(changes, unit) {
-      const applied = witness.appends?.(changes, unit);
+      const applied = witness?.(changes, unit);
       await link.send();
       const mark = engine().apply(changes, unit);
       applied?.(mark);
@@ -103,7 +99,6 @@ function engineReader(
   link: Wire,
   time: VirtualTime,
   { pageSize, wakesOnMark, isHasty }: EngineHabits,
-  witness: Witness,
 ): LogReader {
   let position = new Position();
   let isClosed = false;
@@ -129,7 +124,6 @@ function engineReader(
 
   return {
     async next(waitMs) {
-      const arrived = witness.asks();
       await link.send();
       const asked = engine();
       // The position is that of the last response that arrived.
@@ -143,7 +137,6 @@ function engineReader(
       if (!isClosed) await link.receive();
       if (isClosed) throw new Error('the reader is closed');
       position = moved;
-      arrived(batch.end);
       return batch;
     },
     close() {
@@ -157,10 +150,8 @@ function engineReader(
 export function fetchFrom(
   handler: () => ((req: IncomingMessage, res: ServerResponse) => void) | undefined,
   link: Wire,
-  witness: Witness,
 ): Fetch {
   return async (url, { signal }) => {
-    const arrived = witness.asks();
     await link.send();
     const serve = handler();
     if (!serve) throw new Error('nothing listens');
@@ -172,7 +163,6 @@ export function fetchFrom(
     });
     await link.receive();
     if (signal?.aborted) throw new Error('the response came too late');
-    arrived(status === 200 && (JSON.parse(text) as Batch).end);
     return { status, headers: new Headers(headers), body: bodyOf(text) } as unknown as Response;
   };
 }

@@ -2,7 +2,6 @@ import type { Follower } from '../../src/gate/generation/follower';
 import type { GenerationSource } from '../../src/gate/generation/log';
 import type { Engine } from './engine';
 import { engineSource, fetchFrom, Link } from './link';
-import type { Witness } from './link';
 import { BOUNDS } from './plan';
 import type { ProcessPlan } from './plan';
 import type { Token } from './shop';
@@ -107,42 +106,52 @@ export class Process {
     }
   }
 
+  /** Its source, with a look at what the follower gets to know. */
   #source(): GenerationSource {
-    const { subject, time, plan, shop } = this.#world;
-    const witness: Witness = {
-      asks: () => {
-        const [askedMs, askedClockMs] = [time.nowMs, this.machine.clock()];
-        this.questions++;
-        return (end) => {
-          if (!end || this.startedMs > askedMs || this.completeMs > askedMs) return;
-          if (time.nowMs - this.completeMs > BOUNDS.maxStalenessMs) this.recoveredMs = time.nowMs;
-          [this.completeMs, this.completeClockMs] = [askedMs, askedClockMs];
+    const source = this.#sourceOfSetting();
+    return {
+      mark: true,
+      reader: () => {
+        const reader = source.reader();
+        return {
+          next: async (waitMs) => {
+            const arrived = this.#asks();
+            const batch = await reader.next(waitMs);
+            if (batch.end) arrived();
+            return batch;
+          },
+          close: () => reader.close(),
         };
       },
+      close: () => Promise.resolve(source.close?.()),
     };
+  }
+
+  /** A question is asked; the returned function says that its response was the end of the log. */
+  #asks(): () => void {
+    const { time } = this.#world;
+    const [askedMs, askedClockMs] = [time.nowMs, this.machine.clock()];
+    this.questions++;
+    return () => {
+      if (this.startedMs > askedMs || this.completeMs > askedMs) return;
+      if (time.nowMs - this.completeMs > BOUNDS.maxStalenessMs) this.recoveredMs = time.nowMs;
+      [this.completeMs, this.completeClockMs] = [askedMs, askedClockMs];
+    };
+  }
+
+  #sourceOfSetting(): GenerationSource {
+    const { subject, time, plan, shop } = this.#world;
     const { source, habits } = plan.setting;
     if (source === 'engine') {
       const engine = (): Engine => this.demoted ?? this.#world.engine;
-      return engineSource(engine, this.link, time, habits, witness);
+      return engineSource(engine, this.link, time, habits);
     }
     if (source === 'memory') {
-      const reader = () => {
-        const own = (shop.served as NonNullable<typeof shop.served>).log.reader();
-        return {
-          next: async (waitMs: number) => {
-            const arrived = witness.asks();
-            const batch = await own.next(waitMs);
-            arrived(batch.end);
-            return batch;
-          },
-          close: () => own.close(),
-        };
-      };
-      return { mark: true, reader };
+      return { mark: true, reader: () => (shop.served as NonNullable<typeof shop.served>).log.reader() };
     }
     return subject.httpGenerations({
       url: 'https://login.example/generations',
-      fetch: fetchFrom(() => shop.served?.handler, this.link, witness),
+      fetch: fetchFrom(() => shop.served?.handler, this.link),
       schedule: this.machine.schedule,
       timeoutMs: this.plan.readTimeoutMs,
     });

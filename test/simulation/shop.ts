@@ -239,10 +239,7 @@ export class Shop {
 
   #sourceOf(machine: Machine, isClosed: () => boolean): GenerationSource {
     const { time, plan, oracle } = this.#world;
-    const witness: Witness = {
-      asks: () => () => undefined,
-      appends: (changes, unit) => oracle.appends(changes, unit, isClosed()),
-    };
+    const witness: Witness = (changes, unit) => oracle.appends(changes, unit, isClosed());
     const { link } = this;
     const gated: Wire = {
       send: async () => {
@@ -258,7 +255,7 @@ export class Shop {
       mark: true,
       reader: () => (this.served as Served).log.reader(),
       append: async (changes, unit) => {
-        const applied = witness.appends?.(changes, unit);
+        const applied = witness(changes, unit);
         await gated.send();
         const { log } = this.served as Served;
         const mark = await log.append(changes, unit);
