@@ -10,7 +10,7 @@ const TEMPLATES = join(__dirname, 'consumers');
 export interface Group {
   readonly name: string;
   readonly projects: readonly string[];
-  /** What is installed; default: the gate and the testing kit. */
+  /** What is installed; default: all but the command. */
   readonly rooms?: readonly Room[];
 }
 

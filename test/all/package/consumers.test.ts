@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { install, runGroup, startFrom, versionOf } from './consumer';
 import type { Consumer, Group } from './consumer';
 import { node, npm } from './npm';
-import { packTillgate } from './tarball';
+import { COMMAND, packTillgate } from './tarball';
 
 /** Those alone in a group show what the package does where nothing else is installed. */
 const GROUPS: readonly Group[] = [
@@ -17,9 +17,9 @@ const GROUPS: readonly Group[] = [
   {
     name: 'express5',
     projects: ['cjs-js-jest-express5', 'esm-ts-jest-express5', 'esm-ts-node-test-express5', 'esm-ts-vitest-express5'],
-    rooms: ['gate', 'stores', 'testing', 'cli'],
+    rooms: COMMAND,
   },
-  { name: 'express5-bare', projects: ['esm-js-node-test-express5'], rooms: ['gate', 'stores', 'testing', 'cli'] },
+  { name: 'express5-bare', projects: ['esm-js-node-test-express5'], rooms: COMMAND },
 ];
 const ALL = GROUPS.flatMap(({ projects }) => projects);
 
@@ -42,6 +42,9 @@ const ENTRIES = [
   ['tillgate/env', HEAVY],
   ['tillgate/opentelemetry', HEAVY],
   ['tillgate/generations', HEAVY],
+  ['@tillgate/stores', HEAVY],
+  ['@tillgate/stores/url', HEAVY],
+  ['@tillgate/client', HEAVY],
   ['@tillgate/cli', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
   ['@tillgate/testing', HEAVY],
   ['@tillgate/testing/vitest', HEAVY],
@@ -69,7 +72,7 @@ function consumer(name: string): Consumer {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-package-'));
-  tarballs = await packTillgate('gate', 'testing');
+  tarballs = await packTillgate('gate', 'stores', 'client', 'testing');
   // One row after the other would take twice as long.
   await Promise.all([runInTurn(GROUPS.slice(0, 3)), runInTurn(GROUPS.slice(3))]);
 }, 600_000);
@@ -134,7 +137,12 @@ describe.each(ENTRIES)('the entry %s', (entry, unwanted) => {
 describe('the installed package', () => {
   it('has no import() outside the command line: a default Jest cannot run one', () => {
     const home = join(consumer('esm-js-node-test-express5').root, 'node_modules');
-    const scripts = ['tillgate/dist', '@tillgate/testing/dist'].flatMap((dist) =>
+    const scripts = [
+      'tillgate/dist',
+      '@tillgate/stores/dist',
+      '@tillgate/client/dist',
+      '@tillgate/testing/dist',
+    ].flatMap((dist) =>
       readdirSync(join(home, dist), { recursive: true, encoding: 'utf8' }).map((name) => join(home, dist, name)),
     );
     const texts = scripts.filter((name) => name.endsWith('.js')).map((name) => readFileSync(name, 'utf8'));
@@ -149,7 +157,7 @@ describe('the command of the package', () => {
     expect(await npm(home, 'exec', '--', 'tillgate', 'init', 'shop')).toMatchObject({ exitCode: 0 });
     const shop = join(home, 'shop');
     await startFrom(consumer('esm-ts-jest-express5').root, shop);
-    expect(await install(shop, await packTillgate('gate', 'stores', 'testing', 'cli'))).toMatchObject({ exitCode: 0 });
+    expect(await install(shop, await packTillgate(...COMMAND))).toMatchObject({ exitCode: 0 });
     // Jest writes its summary to stderr.
     const { exitCode, output, errors } = await npm(shop, 'test', '--loglevel=error');
     if (exitCode !== 0) throw new Error(`${output}\n${errors}`);

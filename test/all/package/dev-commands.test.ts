@@ -8,7 +8,7 @@ import type { DevReport } from '../setup/tillgate';
 import { eventually } from '../support/eventually';
 import { freePort } from '../support/free-port';
 import { install } from './consumer';
-import { packTillgate } from './tarball';
+import { COMMAND, packTillgate } from './tarball';
 
 const PACKAGES = { express: '^4.22.0', nodemon: '^3.0.0', tsx: '^4.0.0' };
 
@@ -49,7 +49,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-dev-commands-'));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: PACKAGES }));
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(folder, name), text);
-  expect(await install(folder, await packTillgate('gate', 'stores', 'testing', 'cli'))).toMatchObject({ exitCode: 0 });
+  expect(await install(folder, await packTillgate(...COMMAND))).toMatchObject({ exitCode: 0 });
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually';
 import { freePort } from '../support/free-port';
 import { install } from './consumer';
 import { npm } from './npm';
-import { packTillgate } from './tarball';
+import { COMMAND, packTillgate } from './tarball';
 
 const EXAMPLES = join(__dirname, '../../../examples');
 const AUDIENCE = 'https://api.example.com';
@@ -59,7 +59,7 @@ beforeAll(async () => {
   for (const name of [...TOGETHER, ALONE]) await cp(join(EXAMPLES, name), projectOf(name), { recursive: true });
   await writeFile(join(folder, 'together/package.json'), JSON.stringify({ private: true, workspaces: TOGETHER }));
   issuer = await startTestIssuer({ audience: AUDIENCE });
-  const together = await packTillgate('gate', 'stores', 'testing', 'cli');
+  const together = await packTillgate(...COMMAND);
   expect(await install(join(folder, 'together'), together)).toMatchObject({ exitCode: 0 });
   expect(await install(projectOf(ALONE), await packTillgate('gate', 'testing'))).toMatchObject({ exitCode: 0 });
 }, 600_000);

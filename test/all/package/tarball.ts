@@ -7,7 +7,10 @@ import type { Ended } from './npm';
 
 const ROOT = join(__dirname, '../../..');
 
-export type Room = 'gate' | 'stores' | 'testing' | 'cli';
+/** What the command needs beside itself, and the command. */
+export const COMMAND = ['gate', 'stores', 'client', 'testing', 'cli'] as const;
+
+export type Room = (typeof COMMAND)[number];
 
 let packed: Promise<Readonly<Record<Room, string>>> | undefined;
 
@@ -49,6 +52,7 @@ async function requireTarballs(folder: string): Promise<Readonly<Record<Room, st
   return {
     gate: tarballOf(/^tillgate-\d.*\.tgz$/),
     stores: tarballOf(/^tillgate-stores-.*\.tgz$/),
+    client: tarballOf(/^tillgate-client-.*\.tgz$/),
     testing: tarballOf(/^tillgate-testing-.*\.tgz$/),
     cli: tarballOf(/^tillgate-cli-.*\.tgz$/),
   };

@@ -25,11 +25,15 @@ import { authenticateOptions, readSettings } from 'tillgate/env';
 import { memoryGenerations } from 'tillgate/generations';
 import { observe } from 'tillgate/opentelemetry';
 import { dpop, mtls } from 'tillgate/possession';
+import { createClient } from '@tillgate/client';
+import { redisGenerations, startPublisher } from '@tillgate/stores';
+import { sourceFromUrl } from '@tillgate/stores/url';
 import { contractCases, createTestIssuer } from '@tillgate/testing';
 
 const { options } = createTestIssuer();
 authenticate({ ...options, possession: [dpop({ baseUrl: 'https://api.example.com' }), mtls()] });
-void [authenticateOptions, contractCases, memoryGenerations, observe, readSettings];
+void [authenticateOptions, createClient, contractCases, memoryGenerations, observe, readSettings];
+void [redisGenerations, sourceFromUrl, startPublisher];
 `;
 
 let folder: string;
@@ -39,7 +43,9 @@ beforeAll(async () => {
   await writeFile(join(folder, 'package.json'), JSON.stringify(PACKAGES));
   await writeFile(join(folder, 'main-entry.ts'), MAIN_ENTRY);
   await writeFile(join(folder, 'all-entries.ts'), ALL_ENTRIES);
-  expect(await install(folder, await packTillgate('gate', 'testing'))).toMatchObject({ exitCode: 0 });
+  expect(await install(folder, await packTillgate('gate', 'stores', 'client', 'testing'))).toMatchObject({
+    exitCode: 0,
+  });
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
