@@ -271,7 +271,8 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
     const conclude = (failure: GuardFailure | undefined): void => {
-      for (const result of resultsOf(state)) result.allowed = !failure;
+      for (const result of state.earlier) result.allowed = !failure;
+      state.allowed = !failure;
       if (!failure) return next();
       const { reason, result } = failure;
       if (reason instanceof AuthError) result.gate.refuse(req, res, reason, next, result.auth);
