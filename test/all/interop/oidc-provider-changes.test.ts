@@ -1,4 +1,5 @@
 import { memoryGenerations } from '../../../src/gate/generation/memory';
+import { eventually } from '../support/eventually';
 import { expectRefused, guardedApi } from './guarded-api';
 import type { GuardedApi } from './guarded-api';
 import { startOAuthClients } from './oauth-clients';
@@ -69,6 +70,9 @@ describe('a key rotation at oidc-provider', () => {
     const withSecondKey = await fetchToken();
     expect(await statusOf(withSecondKey)).toBe(200);
     expect(await statusOf(withFirstKey)).toBe(200);
+    // No set of keys tells about a token that was issued in the second in which the issuer was asked for it, or later.
+    const nextSecond = (Math.floor(Date.now() / 1000) + 1) * 1000;
+    await eventually('the second of the tokens is over', () => Date.now() >= nextSecond);
     await provider.rotateKeys({ algorithm: 'RS256', keepOld: false });
     expect(await statusOf(await fetchToken())).toBe(200);
     expectRefused(await api.get('/orders', withFirstKey), 'unknown_key');
