@@ -41,13 +41,13 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
   'reason advice': () => adviceList(ALL_REASONS),
   presets: () =>
     table(
-      ['`preset`', '`typ`', 'client id', 'scopes', 'generation'],
+      ['`preset`', '`typ`', 'client id', 'scopes', 'generation, else `iat`'],
       Object.entries<Preset>(PRESETS).map(([name, preset]) => [
         code(name),
         preset.types.map((type) => (type === undefined ? 'absent' : code(type))).join(', '),
         preset.clientIdClaims.map(code).join(', '),
         preset.scopeClaims.map(code).join(', '),
-        code(preset.generationClaim),
+        code(preset.stampedClaim),
       ]),
     ),
   metrics: () =>

@@ -81,8 +81,8 @@ const BROKEN: readonly [string, string, RegExp, RegExp, Setup?][] = [
     { issuer: `${AUTH_URL}/` },
   ],
   [
-    'no generation',
-    tokenOf(RFC9068),
+    'a generation of null',
+    tokenOf({ ...RFC9068, generation: null }),
     /token: generation_missing: /,
     /the issuer stamps no generation: set TILLGATE_GENERATION_CLAIM=iat, or /,
   ],
@@ -153,7 +153,8 @@ it('check shows where the tokens of a vendor carry client, scopes and generation
   const { exitCode, stdout } = await check({ env: { TILLGATE_PRESET: 'okta' } }, vendorToken('okta'));
   expect(exitCode).toBe(0);
   expect(stdout).toContain(
-    'ok      generations: no source (TILLGATE_GENERATIONS): tokens are accepted until they expire\n',
+    'ok      generations: no source (TILLGATE_GENERATIONS): a change of a credential becomes known with a token that has a ' +
+      'higher generation; without generation tokens are accepted until they expire\n',
   );
   expect(stdout).toContain(`(cid), scopes orders:read orders:write (scp), generation ${TIMES.iat}000 (iat)\n`);
 });
@@ -257,7 +258,7 @@ describe('introspection', () => {
       );
       expect(exitCode).toBe(0);
       expect(stdout).toContain(
-        `ok      token: accepted: client till (client_id), scopes orders:read (scope), generation ${NOW}000 (iat)\n`,
+        `ok      token: accepted: client till (client_id), scopes orders:read (scope), generation ${NOW}000 (generation)\n`,
       );
     });
 

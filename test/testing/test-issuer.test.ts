@@ -43,7 +43,7 @@ describe('token()', () => {
     ['signed with the public key as a secret', { algorithm: 'HS256' }, '401 algorithm_not_allowed'],
     ['that lives too long', { lifetimeSeconds: 90_000 }, '401 lifetime_too_long'],
     ['that is superseded', { superseded: true, clientId: 'till-2' }, '401 superseded'],
-    ['of no generation', { claims: { generation: undefined } }, '401 generation_missing'],
+    ['of no generation', { claims: { generation: null } }, '401 generation_missing'],
     ['of another type', { header: { typ: 'JWT' } }, '401 wrong_type'],
     ['without a claim', { claims: { jti: undefined } }, '401 invalid_claims'],
   ])('makes one %s', async (_what, token, expected) => {

@@ -8,7 +8,6 @@ app.use(
     issuer: process.env.ISSUER,
     jwksUri: process.env.JWKS_URI, // or leave it out: it is discovered
     audience: 'https://api.example.com',
-    generationClaim: 'iat', // if your tokens carry no generation
   }),
 );
 app.get('/orders', requireScope('orders:read'), (req, res) => {

@@ -225,11 +225,12 @@ function generationsFindings({ generations, preset }: Issuer, settings: Settings
   return [failed('generations', detail, fix)];
 }
 
-/** Times of issue are compared with the floors of a source; no token raises one. */
-function withoutSource({ name }: Issuer['preset'], settings: Settings): readonly Finding[] {
-  const claim = settings.generationClaim ?? PRESETS[name as keyof typeof PRESETS].generationClaim;
-  if (claim !== 'iat') return [];
-  return [passed('generations', 'no source (TILLGATE_GENERATIONS): tokens are accepted until they expire')];
+/** How changes of credentials become known. Times of issue are compared with the floors of a source; no token raises one. */
+function withoutSource({ name }: Issuer['preset'], { generationClaim }: Settings): readonly Finding[] {
+  const claim = [generationClaim || PRESETS[name as keyof typeof PRESETS].stampedClaim].flat().join('.');
+  const known = claim === 'iat' ? '' : `a change of a credential becomes known with a token that has a higher ${claim}`;
+  const until = `${known && `; without ${claim} `}tokens are accepted until they expire`;
+  return [passed('generations', `no source (TILLGATE_GENERATIONS): ${known}${generationClaim && known ? '' : until}`)];
 }
 
 /** State of the issuer once it is ready or has failed for the first time. */
@@ -274,12 +275,10 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings): Prom
     const { reason, detail } = failedCheck(explanation);
     return failed('token', `${reason}: ${detail}`, adviceFor(explanation, token, settings) ?? '');
   }
-  const { clientIdClaims, generationClaim } = PRESETS[gate.status().issuers[0]!.preset.name as keyof typeof PRESETS];
+  const { clientIdClaims, stampedClaim } = PRESETS[gate.status().issuers[0]!.preset.name as keyof typeof PRESETS];
+  const from = [settings.generationClaim || (Object.hasOwn(auth.claims, stampedClaim) ? stampedClaim : 'iat')];
   const client = clientIdClaims.find((name) => Object.hasOwn(auth.claims, name)) ?? 'client_id';
-  const generation =
-    auth.generation === undefined
-      ? 'not checked'
-      : `${auth.generation} (${[settings.generationClaim || generationClaim].flat().join('.')})`;
+  const generation = auth.generation === undefined ? 'not checked' : `${auth.generation} (${from.flat().join('.')})`;
   const context = adviceContext(token, settings);
   const advice = auth.scopes.length === 0 ? scopeAdvice(auth.claims, context) : undefined;
   const scopes = `scopes ${auth.scopes.join(' ') || 'none'} (${scopesFrom(auth, context)})`;

@@ -38,7 +38,8 @@ export async function dev(context: CommandContext, options: CommandOptions, ...c
   }
   if (!isEmbedded(given)) return runUntilStopped(io, command, env);
   return serveTokens(context, options, given, (watched, settings) =>
-    runUntilStopped(watched, command, { ...env, ...variablesFor(settings) }),
+    // Its tokens are stamped: one without the claim is refused, unless the variable says otherwise.
+    runUntilStopped(watched, command, variablesFor(settings, { TILLGATE_GENERATION_CLAIM: 'generation', ...env })),
   );
 }
 
@@ -83,10 +84,11 @@ async function serveTokens(
 }
 
 /** The variables with which an app trusts the token server, and an observer for the console. */
-function variablesFor(settings: Settings): Record<string, string> {
+function variablesFor(settings: Settings, env: Environment): Environment {
   const { url } = embeddedAddress(settings);
   const { port, baseUrl, adminToken, generationSource = `${url}/generations` } = settings;
   return {
+    ...env,
     TILLGATE_PORT: String(port),
     TILLGATE_BASE_URL: baseUrl,
     TILLGATE_AUTH_URL: url,

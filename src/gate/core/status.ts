@@ -26,6 +26,13 @@ export interface GateStatus {
        * read for longer than `maxStalenessMs`; `silent`: its publisher was not heard from for longer than `maxSilenceMs`.
        */
       readonly source: 'none' | 'starting' | 'fresh' | 'stale' | 'silent';
+      /**
+       * How changes of credentials become known: by the source; without one by tokens with a higher stamped number; or not at
+       * all, as long as every token was accepted by `iat`.
+       */
+      readonly changes: 'source' | 'tokens' | 'not at all';
+      /** What an operator has to repair: floors that are not times in ms, where tokens are accepted by `iat`. */
+      readonly problem?: string;
       /** Age of the last complete read in ms; absent before it, negative while the clock has stepped back. */
       readonly ageMs?: number;
       /** Milliseconds since the publisher was heard from; absent where it keeps no mark. */

@@ -1,5 +1,5 @@
 import { option } from '../core/options';
-import { isInFuture } from './generation';
+import { FIRST_TIME_MS, isInFuture } from './generation';
 
 /** How far apart the clocks of an issuer's machines may be: by so much a token can outlive its floor. */
 const ISSUER_CLOCK_SKEW_MS = 60_000;
@@ -55,6 +55,10 @@ export class Floors {
   readonly pending = new Map<string, Set<number>>();
   /** Called with the client whose floor has risen. */
   onRaise: ((clientId: string) => void) | undefined;
+  /** Whether any floor was a counter: a number that is not a time in ms. */
+  hasCounter = false;
+  /** Called with the first counter. */
+  onCounter: (() => void) | undefined;
 
   /**
    * @param limits - `maxTokenAgeMs`: longest `exp - iat` that verification accepts; `skewMs`: how long after its `exp` a
@@ -81,6 +85,10 @@ export class Floors {
 
   /** Raises the floor of one client; `false` where it is as high already. */
   raise(clientId: string, generation: number): boolean {
+    if (generation < FIRST_TIME_MS && !this.hasCounter) {
+      this.hasCounter = true;
+      this.onCounter?.();
+    }
     if (generation <= (this.get(clientId) ?? -1)) return false;
     this.#current.set(clientId, generation);
     this.onRaise?.(clientId);

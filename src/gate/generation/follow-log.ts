@@ -19,7 +19,7 @@ export interface FollowerOptions {
   /** In every log line, to tell the sources apart. */
   readonly issuer: string;
   readonly rule: GenerationRule;
-  /** Whether tokens raise floors; `false` where the claim is `iat`, which says nothing about changes. */
+  /** Whether stamped tokens raise floors. */
   readonly learn: boolean;
   /** Where floors come from; without one they are learned from tokens only. */
   readonly source: GenerationSource | undefined;
@@ -64,7 +64,7 @@ export interface FollowedLog {
   /** Resolves once it is known whether they are. */
   readonly settled: Promise<void>;
   state(): Exclude<GenerationStatus['source'], 'none'>;
-  status(): Omit<GenerationStatus, 'source' | 'floors'>;
+  status(): Omit<GenerationStatus, 'source' | 'changes' | 'problem' | 'floors'>;
   close(): void;
 }
 

@@ -5,7 +5,7 @@ import { retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
 import { followLog, SLOW } from './follow-log';
 import type { FollowedLog, FollowerOptions } from './follow-log';
-import { FIRST_TIME_MS, readGeneration } from './generation';
+import { FIRST_TIME_MS, isStamped, readGeneration } from './generation';
 
 /** Of a token that was issued after the change. */
 const DIFFERENT_NUMBERS =
@@ -18,11 +18,15 @@ export class Follower {
   readonly #follower: FollowedLog | undefined;
   #settled: Promise<void> | undefined;
   #warned = false;
+  /** Whether a token was accepted by a stamped number, and one by its time of issue. */
+  #acceptedStamp = false;
+  #acceptedTime = false;
 
   constructor(options: FollowerOptions) {
     const { source } = options;
     this.#options = options;
     this.#floors = new Floors(options);
+    this.#floors.onCounter = () => this.#reportCounter();
     this.#follower = source && followLog(options, source, this.#floors);
     this.#settled = this.#follower?.settled.finally(() => (this.#settled = undefined));
   }
@@ -36,23 +40,31 @@ export class Follower {
     const { rule, learn, clock } = this.#options;
     const nowMs = clock();
     const generation = readGeneration(claims, rule, nowMs);
-    const floor = this.#refuseSuperseded(clientId, generation, claims['iat']);
-    // A token that passed every other check proves that the change of its generation was committed.
-    if (learn && generation !== floor) {
+    const stamped = this.isStamped(claims);
+    const floor = this.#refuseSuperseded(clientId, generation, stamped, claims['iat']);
+    // A token that passed every other check proves that the change of its generation was committed; an issue time proves nothing.
+    if (learn && stamped && generation !== floor) {
       this.#floors.raise(clientId, generation);
       this.#floors.turn(nowMs);
     }
     this.#requireFresh(clientId, generation);
+    if (stamped) this.#acceptedStamp = true;
+    else if (!this.#acceptedTime) this.#noteTime();
     return generation;
+  }
+
+  /** Whether a token is compared by a stamped number; its rechecks have to say so again. */
+  isStamped(claims: object): boolean {
+    return isStamped(claims, this.#options.rule);
   }
 
   /**
    * Checks the generation of a cached token again: floor and freshness only.
    *
-   * @throws AuthError `superseded` or `generations_unavailable`.
+   * @throws AuthError `superseded`, `generation_missing` or `generations_unavailable`.
    */
-  recheck(clientId: string, generation: number): void {
-    this.#refuseSuperseded(clientId, generation);
+  recheck(clientId: string, generation: number, stamped = true): void {
+    this.#refuseSuperseded(clientId, generation, stamped);
     this.#requireFresh(clientId, generation);
   }
 
@@ -73,7 +85,28 @@ export class Follower {
 
   status(): GenerationStatus {
     const followed = this.#follower?.status() ?? { reads: 0, failures: 0 };
-    return { source: this.#follower?.state() ?? 'none', floors: this.#floors.size, ...followed };
+    const { claim, elseIat } = this.#options.rule;
+    const isLearned = this.#acceptedStamp || (claim !== 'iat' && !elseIat);
+    return {
+      source: this.#follower?.state() ?? 'none',
+      changes: this.#follower ? 'source' : isLearned ? 'tokens' : 'not at all',
+      floors: this.#floors.size,
+      ...(this.#acceptedTime && this.#floors.hasCounter && { problem: COUNTER }),
+      ...followed,
+    };
+  }
+
+  /** The first token that is accepted by its time of issue. */
+  #noteTime(): void {
+    const { issuer, source, rule, logger } = this.#options;
+    this.#acceptedTime = true;
+    if (!source && rule.elseIat) logger.warn({ issuer }, UNNOTICED);
+    if (this.#floors.hasCounter) this.#reportCounter();
+  }
+
+  #reportCounter(): void {
+    const { issuer, logger } = this.#options;
+    if (this.#acceptedTime) logger.error({ issuer }, COUNTER);
   }
 
   async close(): Promise<void> {
@@ -83,11 +116,16 @@ export class Follower {
   }
 
   /** Returns the known floor, which holds even while the floors are stale. */
-  #refuseSuperseded(clientId: string, generation: number, issuedAt?: unknown): number | undefined {
+  #refuseSuperseded(clientId: string, generation: number, stamped: boolean, issuedAt?: unknown): number | undefined {
     if (this.#floors.pending.size > 0) this.#floors.raiseDue(clientId, this.#options.clock());
     const floor = this.#floors.get(clientId);
+    if (floor !== undefined && floor < FIRST_TIME_MS && !stamped) {
+      throw new AuthError('generation_missing', {
+        privateDetail: `the floor ${floor} is not a time in ms: ${NAME_CLAIM}`,
+      });
+    }
     if (floor === undefined || generation >= floor) return floor;
-    const isTime = generation >= FIRST_TIME_MS && typeof issuedAt === 'number' && issuedAt * 1000 > floor;
+    const isTime = stamped && generation >= FIRST_TIME_MS && typeof issuedAt === 'number' && issuedAt * 1000 > floor;
     const hint = isTime ? DIFFERENT_NUMBERS : '';
     throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}${hint}` });
   }
@@ -114,6 +152,13 @@ export class Follower {
     logger.warn({ issuer, detail, ageMs, silentMs }, 'generations are out of date, requests are accepted');
   }
 }
+
+const NAME_CLAIM =
+  'iat cannot be compared with it, name the claim that holds this number with generationClaim (TILLGATE_GENERATION_CLAIM)';
+const COUNTER = `a floor is not a time in ms, and tokens of this issuer are accepted by iat: ${NAME_CLAIM}`;
+const UNNOTICED =
+  'a token was accepted by its iat, and there is no generationSource: a change of a credential is not noticed, tokens are ' +
+  'accepted until they expire: docs/generations.md, "Issuers that stamp no generation"';
 
 const PENDING =
   'the client has a floor of the future: this clock is slow, or that of the publisher was ahead when the client changed';

@@ -69,6 +69,8 @@ export interface GenerationRule {
   readonly claim: string;
   /** Where it is. Default: at the top of the token. */
   readonly path?: ClaimPath | undefined;
+  /** Whether a token that lacks the claim is compared by `iat`. Default: it is refused. */
+  readonly elseIat?: boolean;
   /** Whether the claim may be a decimal string; some issuers write every custom claim as one. */
   readonly decimalString: boolean;
   /** How far in the future a generation that is a time may lie, in ms. */
@@ -77,6 +79,11 @@ export interface GenerationRule {
 
 const CANONICAL_DECIMAL = /^(0|[1-9][0-9]*)$/;
 
+/** Whether a token is compared by a number that was stamped, whatever its value, and not by its time of issue. */
+export function isStamped(claims: object, { claim, elseIat = false }: GenerationRule): boolean {
+  return claim !== 'iat' && (!elseIat || Object.hasOwn(claims, claim));
+}
+
 /**
  * Reads the generation of a token.
  *
@@ -84,15 +91,17 @@ const CANONICAL_DECIMAL = /^(0|[1-9][0-9]*)$/;
  * an integer from 0 to 2^53 - 1, or a time later than `nowMs` plus the tolerance.
  */
 export function readGeneration(claims: Readonly<Record<string, unknown>>, rule: GenerationRule, nowMs: number): number {
-  const value = claimAt(claims, rule.path ?? [rule.claim]);
+  const stamped = isStamped(claims, rule);
+  const claim = stamped ? rule.claim : 'iat';
+  const value = claimAt(claims, (stamped && rule.path) || [claim]);
   if (value === undefined || value === null) {
-    throw new AuthError('generation_missing', { privateDetail: `claim "${rule.claim}" is ${String(value)}` });
+    throw new AuthError('generation_missing', { privateDetail: `claim "${claim}" is ${String(value)}` });
   }
-  const generation = rule.claim === 'iat' ? fromIssueTime(value) : fromClaim(value, rule.decimalString);
+  const generation = claim === 'iat' ? fromIssueTime(value) : fromClaim(value, rule.decimalString);
   if (!isGeneration(generation)) {
     const isText = typeof value === 'string' && CANONICAL_DECIMAL.test(value);
     const hint = isText ? ', a text of digits: have the authorization server stamp it as a number' : '';
-    throw new AuthError('generation_invalid', { privateDetail: `claim "${rule.claim}" is ${describe(value)}${hint}` });
+    throw new AuthError('generation_invalid', { privateDetail: `claim "${claim}" is ${describe(value)}${hint}` });
   }
   if (isInFuture(generation, nowMs, rule.toleranceMs)) {
     const ahead = `generation ${generation} is ${generation - nowMs} ms ahead of this clock`;

@@ -67,6 +67,13 @@ export const METRICS = {
     meaning: 'Clients whose credential has changed within the lifetime of a token.',
     worry: 'it jumps',
   },
+  'tillgate.generations.unnoticed': {
+    kind: 'gauge',
+    unit: '1',
+    attributes: ['tillgate.issuer'],
+    meaning: '1 where changes of credentials are not noticed: no source, and no stamped token was accepted; else 0.',
+    worry: '1, where changes should end tokens before they expire',
+  },
   'tillgate.generations.propagation.seconds': {
     kind: 'histogram',
     unit: 's',

@@ -18,8 +18,8 @@ export interface Preset {
   readonly fixedClaims: readonly (readonly [name: string, value: string, ofDpop?: string])[];
   /** Whether `audience: false` is allowed, because these issuers can leave `aud` out. */
   readonly audienceCanBeAbsent: boolean;
-  /** Claim that is compared with the floors: one that these issuers stamp by themselves, else `iat`. */
-  readonly generationClaim: string;
+  /** Claim that holds the generation where it is stamped; a token without it is compared by `iat`. */
+  readonly stampedClaim: string;
   /** Whether the generation may come as a decimal string. */
   readonly generationAsString: boolean;
   /** Claim that names the tenant, where tenants share a key set whose keys say which issuer may sign with them. */
@@ -33,13 +33,13 @@ const RFC9068: Preset = {
   requiredClaims: ['aud', 'sub', 'client_id', 'jti'],
   fixedClaims: [],
   audienceCanBeAbsent: false,
-  generationClaim: 'generation',
+  stampedClaim: 'generation',
   generationAsString: false,
   tenantClaim: undefined,
 };
 
 /** A family that signs plain JWTs: no claim beyond the common ones can be relied on. */
-const PLAIN: Preset = { ...RFC9068, types: ['jwt'], requiredClaims: [], generationClaim: 'iat' };
+const PLAIN: Preset = { ...RFC9068, types: ['jwt'], requiredClaims: [] };
 
 /** One row per family; vendors change, so a row is meant to be easy to correct. Sources: RFC 9068 section 2, vendors' documentation. */
 export const PRESETS = {
@@ -48,7 +48,7 @@ export const PRESETS = {
     ...RFC9068,
     requiredClaims: ['client_id'],
     audienceCanBeAbsent: true,
-    generationClaim: 'client_generation',
+    stampedClaim: 'client_generation',
     generationAsString: true,
   },
   keycloak: {
@@ -68,12 +68,11 @@ export const PRESETS = {
   entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['scp', 'roles'], tenantClaim: 'tid' },
   cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: [['token_use', 'access']], audienceCanBeAbsent: true },
   hydra: { ...PLAIN, scopeClaims: ['scp', 'scope'] },
-  openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'], generationClaim: 'iat' },
+  openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'] },
   ping: {
     ...RFC9068,
     types: ['at+jwt', 'jwt', undefined],
     requiredClaims: ['aud', 'client_id'],
-    generationClaim: 'iat',
   },
 } as const satisfies Record<string, Preset>;
 

@@ -114,12 +114,13 @@ function openGenerations(
   activity: ActivityPublisher<'generations'>,
   dependencies: GateDependencies,
 ): Follower | undefined {
-  const { issuer, generationClaim: claim, generationPath: path, generationSource, preset, clockToleranceMs } = settings;
+  const { issuer, generationClaim: claim, generationPath: path, elseIat, generationSource, ...others } = settings;
+  const { preset, clockToleranceMs } = others;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
     const message =
       "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire";
-    dependencies.logger[preset.generationClaim === 'iat' ? 'info' : 'warn']({ issuer }, message);
+    dependencies.logger.warn({ issuer }, message);
   }
   const ownsSource = typeof generationSource === 'string';
   // The URL was checked with the options.
@@ -129,9 +130,8 @@ function openGenerations(
   return new Follower({
     ...dependencies,
     ...settings,
-    rule: { claim, path, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
-    // An issue time does not prove that the credential has changed: floors then come from a source only.
-    learn: claim !== 'iat',
+    rule: { claim, path, elseIat, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
+    learn: true,
     source: source && publishedReads(source, activity, dependencies),
     ownsSource,
     skewMs: clockToleranceMs,
@@ -179,7 +179,7 @@ export class TrustedToken {
   readonly context: IssuerContext;
   readonly #policy: ClaimsPolicy;
   /** Absent while the claims are refused. */
-  #accepted: { readonly verified: ReturnType<ClaimsCheck>; readonly auth: Auth } | undefined;
+  #accepted: { readonly verified: ReturnType<ClaimsCheck>; readonly stamped: boolean; readonly auth: Auth } | undefined;
 
   constructor(context: IssuerContext, policy: ClaimsPolicy, claims: JsonObject, key?: VerificationKey) {
     this.context = context;
@@ -206,7 +206,7 @@ export class TrustedToken {
     }
     const { auth } = this.#accepted;
     try {
-      if (auth.generation !== undefined) generations?.recheck(auth.clientId, auth.generation);
+      this.#recheckGeneration(auth);
     } catch (error) {
       throw identify(error, auth);
     }
@@ -224,10 +224,11 @@ export class TrustedToken {
     try {
       const verified = this.#policy.verifyClaims(this.claims, this.key);
       const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
-      const generation = this.context.generations?.verify(clientId, claims);
+      const { generations } = this.context;
+      const generation = generations?.verify(clientId, claims);
       const scopes = Object.freeze(this.#policy.readScopes(claims));
       const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
-      this.#accepted = { verified, auth };
+      this.#accepted = { verified, auth, stamped: generations?.isStamped(claims) ?? true };
       tokenOfAuth.set(auth, this);
       return auth;
     } catch (error) {
@@ -251,7 +252,11 @@ export class TrustedToken {
   recheck(auth: Auth, nowMs: number): void {
     if (!this.hasKey) this.#refuseKey();
     if (!this.#accepted || !isCurrent(this.#accepted.verified, nowMs)) this.#policy.verifyClaims(this.claims, this.key);
-    if (auth.generation !== undefined) this.context.generations?.recheck(auth.clientId, auth.generation);
+    this.#recheckGeneration(auth);
+  }
+
+  #recheckGeneration({ clientId, generation }: Auth): void {
+    if (generation !== undefined) this.context.generations?.recheck(clientId, generation, this.#accepted?.stamped);
   }
 
   /** A set that is stale, after a pause of the process, does not say that the key was removed: the next fetch will. */

@@ -26,8 +26,8 @@ export type IssuerOptions = {
   /** Which claims hold permissions, and which scopes their names grant. Default: the claim of the preset, each name a scope. */
   readonly scopes?: ScopeOptions | undefined;
   /**
-   * Claim that holds the generation, or the path to it (`'ext.generation'`, `['ext', 'a.b']`); `'iat'` compares the issue
-   * time, `false` switches the check off. Default: by preset.
+   * Claim that every token must have as its generation, or the path to it (`'ext.generation'`, `['ext', 'a.b']`); `'iat'`
+   * compares the issue time, `false` switches the check off. Default: the claim of the preset, and `iat` for a token that lacks it.
    */
   readonly generationClaim?: string | readonly string[] | false | undefined;
   /** Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. */

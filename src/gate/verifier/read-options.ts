@@ -116,7 +116,7 @@ export const ISSUER_OPTIONS = {
     }),
     {
       ...orOff(CLAIM_TEXT),
-      fallback: { words: 'by preset' },
+      fallback: { words: 'by preset, else `iat`' },
       example: 'generation',
     },
   ),
@@ -275,7 +275,7 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
   checkUrls(values, ofGate);
   const presetChoice = presetOf(values);
   const preset: Preset = PRESETS[presetChoice.name];
-  const { generationClaim = preset.generationClaim } = values;
+  const { generationClaim = preset.stampedClaim } = values;
   const generationPath = readClaimPath(generationClaim);
   return {
     ...plain,
@@ -286,6 +286,8 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
     /** Name of the claim, and where it is; `undefined`: the check is off. */
     generationClaim: generationPath?.join('.'),
     generationPath,
+    /** Whether a token without that claim is compared by `iat`: where no option names the claim. */
+    elseIat: values.generationClaim === undefined,
     clockToleranceMs: 1000 * clockToleranceSeconds,
     maxTokenAgeMs: 1000 * maxTokenAgeSeconds,
   };

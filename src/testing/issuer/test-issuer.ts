@@ -191,7 +191,7 @@ export function reshaped<Source extends Pick<TestIssuer, 'token'>>(issuer: Sourc
 function shapeOf(name: NonNullable<IssuerOptions['preset']>, given: IssuerOptions['scopes']): TokenShape {
   const { scopes } = adviceContext('', { preset: name, scopes: given });
   const preset = PRESETS[name];
-  const { generationClaim } = preset;
+  const { stampedClaim: generationClaim } = preset;
   return { preset, scopes, generationClaim, generationPath: [generationClaim] };
 }
 

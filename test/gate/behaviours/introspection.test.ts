@@ -64,7 +64,7 @@ describe('opaque tokens (RFC 7662)', () => {
     ['a token_type that is null', { token_type: null }, 'wrong_type'],
     ['a refresh token of Hydra', { token_use: 'refresh_token' }, 'wrong_type'],
     ['a refresh token of Keycloak', { typ: 'Refresh' }, 'wrong_type'],
-    ['no generation', { generation: undefined }, 'generation_missing'],
+    ['a generation of null', { generation: null }, 'generation_missing'],
   ])('are refused, and asked about once, with %s', async (_what, changes, reason) => {
     const through = introspectingGate();
     through.endpoint.tokens.set(OPAQUE, active(changes));

@@ -48,7 +48,7 @@ describe('authenticate(): good options', () => {
     const { gate } = gateApp();
     expect(gate.name).toBe('authenticate');
     await gate.ready();
-    const generations = { source: 'none', floors: 0, reads: 0, failures: 0 };
+    const generations = { source: 'none', changes: 'not at all', floors: 0, reads: 0, failures: 0 };
     expect(gate.status()).toEqual({
       ready: true,
       issuers: [

@@ -9,7 +9,7 @@ describe('Follower without a source', () => {
     const { follower } = startFollower();
     await follower.ready();
     expect(follower.settled()).toBeUndefined();
-    expect(follower.status()).toEqual({ source: 'none', floors: 0, reads: 0, failures: 0 });
+    expect(follower.status()).toEqual({ source: 'none', changes: 'tokens', floors: 0, reads: 0, failures: 0 });
     await follower.close();
   });
 

@@ -263,7 +263,14 @@ describe('a log without a mark', () => {
     const source = memoryOn(time);
     const api = startFollower({ source }, time);
     await time.advance(0);
-    expect(api.follower.status()).toEqual({ source: 'fresh', ageMs: 0, floors: 0, reads: 1, failures: 0 });
+    expect(api.follower.status()).toEqual({
+      source: 'fresh',
+      changes: 'source',
+      ageMs: 0,
+      floors: 0,
+      reads: 1,
+      failures: 0,
+    });
     await time.advance(2 * HOUR);
     expect(verdict(api, START)).toBe('accepted');
     await source.append([['pos', START + 1]]);

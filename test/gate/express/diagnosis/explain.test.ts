@@ -11,8 +11,6 @@ import { jwks, newKey, testKey } from '../../../support/keys';
 
 const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
 
-const UNSTAMPED = { generation: undefined };
-
 describe('explain()', () => {
   it('tells every check of an accepted token, and who calls', async () => {
     const { gate } = gateApp();
@@ -30,7 +28,13 @@ describe('explain()', () => {
     ['an unknown key', 'key', 'unknown_key', unknown, { header: { kid: 'x' } }],
     ['a forged one', 'signature', 'bad_signature', 'The signature of the access token is not valid.', forged],
     ['an expired one', 'claims', 'expired', 'exp was 1799999999 s ago', { claims: { exp: 1 } }],
-    ['no generation', 'generation', 'generation_missing', 'claim "generation" is undefined', { claims: UNSTAMPED }],
+    [
+      'no generation',
+      'generation',
+      'generation_missing',
+      'claim "generation" is null',
+      { claims: { generation: null } },
+    ],
     ['no scope', 'scope', 'insufficient_scope', 'needs orders:read, has none', { claims: { scope: '' } }],
   ];
   it.each(rows)('names the first check that failed for %s', async (what, failed, reason, detail, parts) => {
@@ -218,7 +222,7 @@ describe('advice', () => {
     ],
     [
       'tokens without a generation',
-      token({ claims: UNSTAMPED }),
+      token({ claims: { generation: null } }),
       'generation_missing',
       'the issuer stamps no generation',
       { option: 'generationClaim', value: 'iat', ...have(server, 'add the claim') },
