@@ -28,6 +28,9 @@ const FURTHER_METHODS = ['reader', 'write'];
 const RECOGNIZED: Readonly<Record<string, readonly string[]>> = {
   'core/callbacks.ts': [],
   'core/options.ts': [],
+  // Whether this Node has fetch, and the shape of a request of the Fetch API.
+  'net/http.ts': [],
+  'express/request-state.ts': [],
   'express/guard.ts': ['test'],
   // Its listeners are our own; a callback of `res.write()` is called as Node calls it.
   'express/authenticate.ts': [],
@@ -50,6 +53,7 @@ const TIMERS: readonly string[] = [
   'express/unguarded.ts',
   'generation/follow-log.ts',
   'token/introspection.ts',
+  'token/keys/fetch-keys.ts',
   'token/signature.ts',
 ];
 

@@ -342,7 +342,7 @@ export interface Dependencies {
    * process alive.
    */
   readonly schedule?: ((task: () => void, delayMs: number) => { cancel(): void }) | undefined;
-  /** Fetches metadata, key sets and generations; replace it for a proxy or mutual TLS. Default: the global `fetch`. */
+  /** Fetches metadata, key sets and generations; for tests, a proxy or mutual TLS. Default: Node's HTTP client. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
@@ -351,7 +351,7 @@ export const DEPENDENCIES = {
   logger: logger(),
   clock: callable<Clock>(systemClock),
   schedule: callable<Schedule>(systemSchedule),
-  fetch: callable<NonNullable<Dependencies['fetch']>>((url, init) => fetch(url, init)),
+  fetch: callable<Dependencies['fetch']>(),
 } satisfies TableOf<Dependencies>;
 
 /** The rows of the dependencies that a factory takes, to be spread into its table. */

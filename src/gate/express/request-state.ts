@@ -156,7 +156,7 @@ export function authOf(req: object): Auth | undefined {
  */
 export function asNodeRequest(req: GateRequest | Request): GateRequest {
   const { method, url, headers } = (req ?? {}) as Partial<Request>;
-  if (headers instanceof Headers && typeof url === 'string') {
+  if (isOfFetch(headers) && !('rawHeaders' in req) && typeof url === 'string') {
     const { pathname, search } = new URL(url, 'http://localhost');
     return { method, url: pathname + search, headers: Object.fromEntries(headers) } as GateRequest;
   }
@@ -164,6 +164,12 @@ export function asNodeRequest(req: GateRequest | Request): GateRequest {
   // Not the text of a string: it may be a token.
   const got = typeof req === 'string' ? 'a string' : describe(req);
   throw new TypeError(`verify(): expected a request of node:http or of the Fetch API, got ${got}`);
+}
+
+/** By its shape: to name `Headers` would load `fetch`, which few processes of node:http need. */
+function isOfFetch(headers: unknown): headers is Headers {
+  const { get, [Symbol.iterator]: iterate } = (headers ?? {}) as Partial<Headers>;
+  return typeof get === 'function' && typeof iterate === 'function';
 }
 
 /** The path for logs: without tokens that a caller put into the URL by mistake. */

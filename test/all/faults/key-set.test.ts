@@ -3,6 +3,8 @@ import { gateApp } from '../../support/gate-app';
 import type { GateApp } from '../../support/gate-app';
 import { NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
+import type { Fetch } from '../../../src/gate/net/http';
+import { fetchOverNode } from '../../support/node-fetch';
 import { eventually } from '../support/eventually';
 import { endless, faultServer, respondWith, send, sized } from './fault-server';
 import type { Fault, FaultServer } from './fault-server';
@@ -68,7 +70,7 @@ interface Trial {
 }
 
 /** Good keys first; then the fault, found by the first token with a new key; then the server is well again. */
-async function trial(fault: Fault): Promise<Trial> {
+async function trial(fault: Fault, fetch: Fetch): Promise<Trial> {
   const server = await faultServer(respondWith(JSON.stringify(jwks(KEY))));
   const startedMs = performance.now();
   const through = gateApp({
@@ -93,10 +95,16 @@ async function trial(fault: Fault): Promise<Trial> {
   return { server, through, statuses: [known, unknown, after], elapsedMs, detail };
 }
 
-describe('a key set server that', () => {
+/** The client of the gate, and an injected one. */
+const CLIENTS: readonly [string, Fetch][] = [
+  ['node:http', fetchOverNode],
+  ['fetch', fetch],
+];
+
+describe.each(CLIENTS)('over %s a key set server that', (_client, fetch) => {
   const trials = new Map<string, Trial>();
   beforeAll(async () => {
-    await Promise.all(rows.map(async ([name, fault]) => trials.set(name, await trial(fault))));
+    await Promise.all(rows.map(async ([name, fault]) => trials.set(name, await trial(fault, fetch))));
   });
   afterAll(() =>
     Promise.all(
@@ -117,10 +125,12 @@ describe('a key set server that', () => {
   });
 });
 
-it.each([
-  ['50 MB', sized(50 * MEGABYTE)],
-  ['an endless body', endless(CHUNKED, chunk(zeros))],
-])('of %s not more is taken than the limit and what the network holds', async (_name, fault) => {
+it.each(
+  CLIENTS.flatMap(([client, fetch]) => [
+    ['50 MB', client, sized(50 * MEGABYTE), fetch] as const,
+    ['an endless body', client, endless(CHUNKED, chunk(zeros)), fetch] as const,
+  ]),
+)('of %s over %s not more is taken than the limit and what the network holds', async (_name, _client, fault, fetch) => {
   const server = await faultServer(fault);
   const through = gateApp({ jwksUri: `${server.origin}/jwks`, fetch });
   expect((await through.get(token({ key: KEY }))).status).toBe(503);

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { INSTALL_FLAGS } from '../package/consumer';
 import { execute, npm } from '../package/npm';
+import { runSteps, STEPS } from '../transport/steps';
 
 const ROOT = join(__dirname, '../../..');
 const JEST = require.resolve('jest/bin/jest');
@@ -60,4 +61,14 @@ it.each(OTHERS)(
     expect(numPassedTests).toBeGreaterThan(2_000);
   },
   600_000,
+);
+
+it.each(OTHERS)(
+  'a gate loads no undici on Node %i, and uses fetch and the dispatcher of an app that has loaded it',
+  (major) => {
+    const node = installed.get(major)!;
+    expect(runSteps(node, ...Object.keys(STEPS))).toMatchObject(Object.values(STEPS));
+    for (const steps of [['dispatcher', 'gate'], ['dispatchLater']])
+      expect(runSteps(node, ...steps).at(-1)).toMatchObject({ clients: ['fetch'], isDispatched: true });
+  },
 );

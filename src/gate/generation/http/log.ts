@@ -168,28 +168,32 @@ function readConnection(options: HttpGenerationsOptions) {
   if (!allowHttp && !isSecureUrl(url.href)) {
     refuseResponse('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
   }
-  const headers = new Headers(givenHeaders);
+  const headers = ownMembers(givenHeaders ?? {}) as Record<string, string>;
   if (hasUserInfo(url.href)) {
-    if (headers.has('authorization'))
+    if (headers['authorization'] !== undefined)
       refuseResponse('credentials in "url" and an Authorization header exclude each other');
     const credentials = attempt(() => decodeURIComponent(`${url.username}:${url.password}`));
     if (credentials === undefined) refuseResponse('the credentials in "url" must be percent-encoded');
-    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+    headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`;
   }
   [url.username, url.password] = ['', ''];
   if (url.pathname === '/') url.pathname = '/generations';
   // Without credentials, the URL is safe to log without its query.
-  return { ...others, base: url, headers: Object.fromEntries(headers) };
+  return { ...others, base: url, headers };
 }
 
-function readHeaders(given: unknown): Headers | undefined {
+/** What a header may be (RFC 9110 sections 5.5 and 5.6.2). Not checked by `Headers`, which would load `fetch`. */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+function readHeaders(given: unknown): Readonly<Record<string, string>> | undefined {
   if (!isObject(given)) return undefined;
-  const headers = new Headers();
+  const headers = Object.create(null) as Record<string, string>;
   for (const [name, value] of Object.entries(given)) {
-    // Node's error repeats the value, and that may be a secret.
-    const isValid = typeof value === 'string' && attempt(() => new Headers([[name, value]])) !== undefined;
+    const isValid = typeof value === 'string' && HEADER_NAME.test(name) && HEADER_VALUE.test(value.trim());
+    // Not the value, which may be a secret.
     if (!isValid) refuseResponse(`option "headers" has no valid header under ${describe(name)}`);
-    headers.set(name, value);
+    headers[name.toLowerCase()] = value.trim();
   }
   return headers;
 }

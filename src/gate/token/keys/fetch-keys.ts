@@ -1,8 +1,9 @@
 import { createPublicKey } from 'node:crypto';
+import * as timers from 'node:timers';
 import type * as jwksRsa from 'jwks-rsa';
 import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
-import { isObject, ownMembers } from '../../core/objects';
+import { attempt, isObject, ownMembers } from '../../core/objects';
 import { loggableUrl, parseUrl } from '../../core/urls';
 import { FetchError, fetchObject } from '../../net/http';
 import type { FetchOptions } from '../../net/http';
@@ -166,9 +167,11 @@ export function keyFetcher(
   return {
     async fetch(signal) {
       const bounds = { ...options, signal };
+      // It takes 50 ms, in which the key set is on its way. A gate that was closed meanwhile loads nothing.
+      defer(() => void (signal.aborted || attempt(loadJwksRsa)));
       const jwksUri = options.jwksUri ?? (await discoverEndpoint('jwks_uri', bounds));
       let ageMs = 0;
-      const jwks = await fetchJwks(jwksUri, { ...bounds, onHeaders: (headers) => (ageMs = ageOf(headers)) });
+      const jwks = await fetchJwks(jwksUri, { ...bounds, onHeaders: (header) => (ageMs = ageOf(header('age'))) });
       return { ...(await read(jwks, jwksUri)), ageMs };
     },
     read: (jwks) => read(jwks, options.jwksUri ?? options.issuer),
@@ -219,8 +222,8 @@ class TenantLimits {
 const TENANT = '{tenantid}';
 
 /** The first member of the header counts, and one that is not a number of seconds is ignored (RFC 9111 section 5.1). */
-function ageOf(headers: Headers): number {
-  const [seconds = ''] = (headers.get('age') ?? '').split(',');
+function ageOf(age = ''): number {
+  const [seconds = ''] = age.split(',');
   return /^\d+$/.test(seconds.trim()) ? Number(seconds) * 1000 : 0;
 }
 
@@ -255,7 +258,10 @@ async function parseKeys(
   }
 }
 
-/** Loaded at the first fetch: static keys need none of it. A default Jest has no loader for dynamic imports. */
+/** The real timer: an app may fake it in its tests. */
+const { setImmediate: defer } = timers;
+
+/** Loaded with the first fetch: static keys need none of it. A default Jest has no loader for dynamic imports. */
 function loadJwksRsa(): typeof jwksRsa {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
