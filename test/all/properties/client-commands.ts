@@ -9,6 +9,9 @@ export type Command = fc.AsyncCommand<Model, System>;
 /** Number of the newest tokens that are tried after every step. */
 const TOKENS_TRIED = 8;
 
+/** How long after a read that found nothing new an API reads again at the latest. */
+const ROUND_MS = 250;
+
 /** A command after which the API that follows the source must agree with the model about every token. */
 export function command(name: string, run: (model: Model, system: System) => Promise<void>): Command {
   return {
@@ -16,7 +19,8 @@ export function command(name: string, run: (model: Model, system: System) => Pro
     toString: () => name,
     async run(model, system) {
       await run(model, system);
-      await system.rest();
+      await system.pass(ROUND_MS);
+      model.nowMs += ROUND_MS;
       for (const token of model.tokens.slice(-TOKENS_TRIED)) {
         const [scope = ''] = token.scopes;
         const expected = expectedResponse(model, token, scope, floorOf(model, token.clientId));
