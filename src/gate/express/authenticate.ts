@@ -5,7 +5,7 @@ import type { GateStatus } from '../core/status';
 import { errorText } from '../core/logger';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
-import { authenticateOptions, readSettings } from '../env/settings';
+import type * as Env from '../env/settings';
 import { HeldCallers } from '../verifier/held';
 import type { Auth, AuthenticateOptions } from '../verifier/options';
 import { readGateOptions } from '../verifier/read-options';
@@ -88,8 +88,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
 /** `authenticate()` with what only tests and measurements set. */
 export function createGate(options?: AuthenticateOptions, internals?: Partial<GateInternals>): Gate {
-  const given =
-    options === undefined ? authenticateOptions(readSettings(process.env, { requireIssuer: true })) : options;
+  const given = options === undefined ? optionsOfVariables() : options;
   const settings = readGateOptions(given, internals);
   const verifier = new GateVerifier(settings);
   registerCopy();
@@ -233,6 +232,13 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   rememberGate(gate, verifier);
   const trials = letTryGate(gate, { gate: requestGate, settings, decide, advisor: recorder.advisor });
   return gate;
+}
+
+/** Loaded where variables are read: most gates are given their options. */
+function optionsOfVariables(): AuthenticateOptions {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
+  const { authenticateOptions, readSettings } = require('../env/settings') as typeof Env;
+  return authenticateOptions(readSettings(process.env, { requireIssuer: true }));
 }
 
 /** RFC 9449 section 8: the client uses it in its next proof. */
