@@ -265,7 +265,33 @@ describe('introspection', () => {
     it('is refused where the server says that it is not active', async () => {
       const { exitCode, stdout } = await run({}, 'check', '--token', '-');
       expect(exitCode).toBe(1);
-      expect(stdout).toMatch(/^failed {2}token: inactive: .*\n {8}If new tokens are refused, check .*$/m);
+      expect(stdout).toMatch(
+        /^failed {2}token: inactive: .*\n {8}If new tokens are refused, name the API's client in the token's audience: .*$/m,
+      );
+    });
+
+    it('is named where the endpoint fails for it alone, and with TILLGATE_KEYS=none nothing asks for keys', async () => {
+      const introspectOne = (token: string | null) =>
+        token === 'opaque' ? json(500, {}) : json(200, { active: false });
+      const env = { TILLGATE_KEYS: 'none' };
+      const { exitCode, stdout } = await run({ introspect: introspectOne, env }, 'check', '--token', '-');
+      expect(exitCode).toBe(1);
+      expect(stdout).toContain('ok      keys: none (TILLGATE_KEYS=none): only opaque tokens are accepted\n');
+      expect(stdout).toContain('ok      introspection: the endpoint accepts the client orders-api\n');
+      expect(stdout).toContain(
+        `failed  token: introspection_unavailable: ${ENDPOINT} responded with 500 for this token, though it accepts the client\n`,
+      );
+    });
+
+    it('with a scope claim of the wrong type is shown with the claim and its type', async () => {
+      const odd = { ...claims, scope: { a: 1 }, generation: NOW * 1000 };
+      const { stdout } = await run(
+        { introspect: () => json(200, { active: true, ...odd }) },
+        ...['explain', '-', '--scope', 'a'],
+      );
+      expect(stdout).toMatch(
+        /^what to do: claim scope is an object, expected a text of names .*: it counts as absent$/m,
+      );
     });
 
     it('is explained with the claims of the introspection response, and the claim that holds its roles', async () => {

@@ -33,13 +33,8 @@ interface Finding {
   readonly fix?: string;
 }
 
-function passed(check: string, detail: string): Finding {
-  return { check, ok: true, detail };
-}
-
-function failed(check: string, detail: string, fix: string): Finding {
-  return { check, ok: false, detail, fix };
-}
+const passed = (name: string, detail: string): Finding => ({ check: name, ok: true, detail });
+const failed = (name: string, detail: string, fix: string): Finding => ({ check: name, ok: false, detail, fix });
 
 /** `tillgate check`: examines what the API needs, and a token if one is given, and says how to fix what is wrong. */
 export async function check(context: CommandContext, options: CommandOptions): Promise<number> {
@@ -102,13 +97,14 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
   if (metadata?.ok === false) return [metadata];
   return withGate(server, settings, async (gate) => {
     const issuer = await settled(gate);
+    const introspection = opaque && (await introspectionFinding(gate, opaque, settings));
     return [
       ...(metadata ? [metadata] : []),
       ...(issuer ? presetFindings(issuer, jwksUri, token) : []),
       ...clockFindings(difference(), settings),
       ...(issuer ? [keysFinding(issuer, settings, jwksUri), ...generationsFindings(issuer, settings)] : []),
-      ...(opaque ? [await introspectionFinding(gate, opaque, settings)] : []),
-      ...(token === undefined ? [] : [await tokenFinding(gate, token, { ...settings, jwksUri })]),
+      ...(introspection ? [introspection] : []),
+      ...(token === undefined ? [] : [await tokenFinding(gate, token, { ...settings, jwksUri }, introspection?.ok)]),
     ];
   });
 }
@@ -173,8 +169,8 @@ function presetFindings(
 
 /** Whether the metadata can be used, and where it says that the keys are. It is not read where the key set has a URL of its own. */
 async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding?: Finding; jwksUri?: string }> {
-  const { issuer = '', authUrl = issuer, jwksUri } = settings;
-  if (jwksUri !== undefined) return { jwksUri };
+  const { issuer = '', authUrl = issuer, jwksUri, keys } = settings;
+  if (keys || jwksUri !== undefined) return jwksUri === undefined ? {} : { jwksUri };
   try {
     const found = await discoverEndpoint('jwks_uri', documentOf(io, settings));
     const detail = `metadata at ${authUrl} names ${issuer} and the key set ${found}`;
@@ -202,7 +198,8 @@ function connectionFix(message: string): string | undefined {
 
 const PRIVATE_CA = 'NODE_EXTRA_CA_CERTS to the private CA or development certificate';
 
-function keysFinding({ keys }: Issuer, { authUrl, jwksUri }: Settings, discovered: string | undefined): Finding {
+function keysFinding({ keys }: Issuer, { authUrl, jwksUri, keys: given }: Settings, discovered?: string): Finding {
+  if (given) return passed('keys', 'none (TILLGATE_KEYS=none): only opaque tokens are accepted');
   if (keys.state === 'fresh') return passed('keys', `${keys.keys} can verify access tokens`);
   const host = discovered && new URL(discovered).host;
   const fix =
@@ -268,12 +265,13 @@ async function introspectionFinding(gate: Gate, { clientId }: OpaqueOptions, { p
 }
 
 /** Whether the API accepts a token, with the claims that it reads. */
-async function tokenFinding(gate: Gate, token: string, settings: Settings): Promise<Finding> {
+async function tokenFinding(gate: Gate, token: string, settings: Settings, acceptsClient = false): Promise<Finding> {
   const explanation = await explain(token, { gate });
   const { auth } = explanation;
   if (!auth) {
     const { reason, detail } = failedCheck(explanation);
-    return failed('token', `${reason}: ${detail}`, adviceFor(explanation, token, settings) ?? '');
+    const ofToken = acceptsClient && reason === 'introspection_unavailable' ? OF_THIS_TOKEN : '';
+    return failed('token', `${reason}: ${detail}${ofToken}`, adviceFor(explanation, token, settings) ?? '');
   }
   const { clientIdClaims, stampedClaim } = PRESETS[gate.status().issuers[0]!.preset.name as keyof typeof PRESETS];
   const from = [settings.generationClaim || (Object.hasOwn(auth.claims, stampedClaim) ? stampedClaim : 'iat')];
@@ -287,6 +285,9 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings): Prom
     `accepted: client ${auth.clientId} (${client}), ${scopes}, generation ${generation}${advice ? `; ${wordAdvice(advice)}` : ''}`,
   );
 }
+
+/** Some servers respond with 500 for a token whose client was deleted. */
+const OF_THIS_TOKEN = ' for this token, though it accepts the client';
 
 const MAX_NAMES = 10;
 

@@ -261,7 +261,8 @@ const ROWS = {
     check: 'introspection',
     cause: 'The authorization server says that the access token is not active.',
     caller: REQUEST_NEW_TOKEN,
-    operator: 'If new tokens are refused, check the option `opaque` (`TILLGATE_INTROSPECTION_URL`).',
+    operator:
+      "If new tokens are refused, name the API's client in the token's audience: some servers (Keycloak, canaille) call a token inactive to every client that it is not meant for.",
   },
   insufficient_scope: {
     ...FORBIDDEN,

@@ -216,6 +216,14 @@ function contradictions(values: Values, env: Environment, hasIssuer: boolean): s
     if (hasIssuer || env[name] === undefined) continue;
     problems.push(`${name}: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens`);
   }
+  if (values.keys && values.jwksUri !== undefined) {
+    problems.push('TILLGATE_KEYS: set together with TILLGATE_JWKS_URI; remove one of the two');
+  }
+  if (values.keys && !values.opaque) {
+    problems.push(
+      'TILLGATE_KEYS: got "none" without TILLGATE_INTROSPECTION_CLIENT_ID, so no token could be accepted; set it with its secret, or remove TILLGATE_KEYS',
+    );
+  }
   if (values.generationSource && values.generationClaim === false) {
     problems.push(
       'TILLGATE_GENERATIONS: set while TILLGATE_GENERATION_CLAIM=off checks no generation; remove one of the two',
@@ -228,7 +236,8 @@ function contradictions(values: Values, env: Environment, hasIssuer: boolean): s
   return problems;
 }
 
-type SetByVariables = Pick<Settings, keyof typeof OF_GATE>;
+/** `keys` is there too, and not declared: next to `jwksUri` a type with both would fit no options. */
+type SetByVariables = Pick<Settings, Exclude<keyof typeof OF_GATE, 'keys'>>;
 
 /** The options of `authenticate()` that the `TILLGATE_*` variables set. */
 export interface SettingsOptions extends SetByVariables {
@@ -254,7 +263,7 @@ export interface SettingsOptions extends SetByVariables {
 export function authenticateOptions(settings: Settings): SettingsOptions {
   const { issuer, authUrl = issuer, baseUrl: resource, production } = settings;
   if (issuer === undefined || authUrl === undefined) throw new ConfigurationError([MISSING_ISSUER]);
-  const names = Object.keys(OF_GATE) as (keyof SetByVariables)[];
+  const names = Object.keys(OF_GATE) as (keyof typeof OF_GATE)[];
   const ofGate = Object.fromEntries(names.map((name) => [name, settings[name]])) as unknown as SetByVariables;
   return { ...ofGate, issuer, authUrl, resource, exposeReasons: !production };
 }

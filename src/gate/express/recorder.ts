@@ -8,6 +8,7 @@ import type { GateSettings } from '../verifier/read-options';
 import type { GateVerifier } from '../verifier/verifier';
 import { configurationAdvisor } from './diagnosis/advisor';
 import type { ConfigurationAdvisor } from './diagnosis/advisor';
+import { scopeHint } from './diagnosis/advice';
 import { headerOf, misplacedToken } from '../token/bearer';
 import type { Timing } from './decision';
 import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
@@ -42,17 +43,19 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
     if (!isLogged && !onDecision && !decisionChannel.hasSubscribers) return;
     const { reason, status } = error;
     const facts = factsOf(req, auth ?? error.client);
-    if (isLogged) log(req, error, facts);
+    if (isLogged) log(req, error, facts, auth);
     observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }) }, facts, timing);
     advisor.note(req, error);
   }
 
-  function log(req: GateRequest, { reason, status, privateDetail }: AuthError, facts: Facts): void {
+  function log(req: GateRequest, { reason, status, privateDetail }: AuthError, facts: Facts, auth?: Auth): void {
     if (reason === 'missing_token' && !hasWarned && isPreflight(req)) {
       hasWarned = true;
       logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
     }
-    const detail = reason === 'missing_token' ? withoutToken(req) : privateDetail;
+    const hint = auth && reason === 'insufficient_scope' ? scopeHint(auth, verifier.settings.issuers) : '';
+    const detail =
+      reason === 'missing_token' ? withoutToken(req) : hint ? `${privateDetail ?? ''}${hint}` : privateDetail;
     const refusal = { reason, status, ...facts, detail };
     if (counter) counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
     else logger.info(printable(refusal), 'request refused');

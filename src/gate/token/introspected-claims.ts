@@ -36,6 +36,9 @@ export function introspectedClaimsCheck(rules: ClaimRules, canLackClient: boolea
 
   return function verifyIntrospected(given) {
     for (const member of KIND_MEMBERS) checkKind(given[member], given);
+    if (given['iat'] === undefined && !rules.issueTimeCanBeAbsent) {
+      throw new AuthError('invalid_claims', WITHOUT_ISSUE_TIME);
+    }
     const claims = 'iss' in given ? given : ownMembers({ iss: issuer, ...given });
     return { ...verifyClaims(withClient(claims)), claims: freezeJson(claims) };
   };
@@ -45,6 +48,12 @@ const WITHOUT_CLIENT = {
   privateDetail:
     'the introspection response has no client_id: have the authorization server return it (optional in RFC 7662); with ' +
     'generationClaim: false and without clientIds, sub is enough',
+};
+
+const WITHOUT_ISSUE_TIME = {
+  privateDetail:
+    'iat is missing in the introspection response: have the authorization server return it (optional in RFC 7662); with ' +
+    'generationClaim: false it is not needed',
 };
 
 /** RFC 9449 section 6.2: a token of type DPoP is bound to a key, which its `cnf` names. Without one no proof can be checked. */

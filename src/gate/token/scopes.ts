@@ -78,6 +78,20 @@ function namesIn(value: unknown): readonly string[] {
   return isList(value) && value.every((entry) => typeof entry === 'string') ? value : [];
 }
 
+/** What a claim is that should hold names, and does not by its type: `an array with an object`. `undefined`: it can, or is absent. */
+export function wrongTypeAt(claims: JsonObject, path: ClaimPath): string | undefined {
+  const value = claimAt(claims, path);
+  if (value === undefined || typeof value === 'string') return undefined;
+  if (!isList(value)) return typeOf(value);
+  const odd = value.findIndex((entry) => typeof entry !== 'string');
+  return odd < 0 ? undefined : `an array with ${typeOf(value[odd])}`;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return typeof value === 'object' ? `an ${isList(value) ? 'array' : 'object'}` : `a ${typeof value}`;
+}
+
 function unique(scopes: readonly string[]): readonly string[] {
   return [...new Set(scopes.filter((scope) => scope !== ''))];
 }

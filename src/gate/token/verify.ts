@@ -24,6 +24,8 @@ export interface ClaimRules {
   readonly clockToleranceMs: number;
   /** Longest accepted `exp - iat`. */
   readonly maxTokenAgeMs: number;
+  /** Whether `iat` can be missing, where no floor needs the age of a token: then `exp` lies at most `maxTokenAgeMs` ahead. */
+  readonly issueTimeCanBeAbsent?: boolean | undefined;
   /**
    * Members of `cnf` (RFC 7800 section 3.1) whose proof of possession is checked after the claims: `jkt` of DPoP (RFC 9449),
    * `x5t#S256` of mutual TLS (RFC 8705); a token with another registered one is refused.
@@ -148,7 +150,7 @@ function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Veri
   const expiresAtMs = time(claims, 'exp') ?? missing('exp');
   const notBeforeMs = time(claims, 'nbf');
   // Without `iat` the age of a token is unknown, and a dropped floor could let it back in.
-  const issuedAtMs = time(claims, 'iat') ?? missing('iat');
+  const issuedAtMs = time(claims, 'iat') ?? (rules.issueTimeCanBeAbsent ? undefined : missing('iat'));
   const subject = optionalText(claims, 'sub');
   const tokenId = optionalText(claims, 'jti');
   const { cnf: confirmation } = claims;
@@ -166,8 +168,11 @@ function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Veri
   const acceptedFromMs = (notBeforeMs ?? -Infinity) - clockToleranceMs;
   if (nowMs >= acceptedUntilMs) throw atAnotherTime('expired', 'exp', expiresAtMs - nowMs);
   if (nowMs < acceptedFromMs) throw atAnotherTime('not_yet_valid', 'nbf', (notBeforeMs ?? 0) - nowMs);
-  if (issuedAtMs > nowMs + clockToleranceMs) throw atAnotherTime('not_yet_valid', 'iat', issuedAtMs - nowMs);
-  if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw tooLong(expiresAtMs - issuedAtMs, rules.maxTokenAgeMs);
+  const sinceMs = issuedAtMs ?? nowMs;
+  if (sinceMs > nowMs + clockToleranceMs) throw atAnotherTime('not_yet_valid', 'iat', sinceMs - nowMs);
+  if (expiresAtMs - sinceMs > rules.maxTokenAgeMs) {
+    throw tooLong(issuedAtMs === undefined ? 'exp - now' : 'exp - iat', expiresAtMs - sinceMs, rules.maxTokenAgeMs);
+  }
   // Without its proof such a token is a stolen one, and a confirmation method that is unknown here is not weaker.
   if (confirmation) checkConfirmation(confirmation, rules.confirmations);
   freezeJson(claims);
@@ -187,9 +192,9 @@ function atAnotherTime(reason: 'expired' | 'not_yet_valid', name: string, inMs: 
   });
 }
 
-function tooLong(lifetimeMs: number, maxMs: number): AuthError {
+function tooLong(what: string, lifetimeMs: number, maxMs: number): AuthError {
   const seconds = Math.ceil(lifetimeMs / 1000);
-  const privateDetail = `exp - iat is ${seconds} s, at most ${maxMs / 1000} s are accepted${unitHint(seconds)}`;
+  const privateDetail = `${what} is ${seconds} s, at most ${maxMs / 1000} s are accepted${unitHint(seconds)}`;
   return new AuthError('lifetime_too_long', { privateDetail });
 }
 

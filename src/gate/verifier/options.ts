@@ -13,7 +13,10 @@ import type { ScopeOptions } from '../token/scopes';
 export type IssuerOptions = {
   /** Exactly the token's `iss` (RFC 9068 section 4). */
   readonly issuer: string;
-  /** Accepted `aud`, one or several; `false` only under presets whose issuers can leave it out. */
+  /**
+   * Accepted `aud`, one or several; `false` only under presets whose issuers can leave it out, or with `clientIds` and
+   * `keys: []` for opaque tokens.
+   */
   readonly audience: string | readonly string[] | false;
   /** Accepted client ids, recommended with `audience: false`. Default: any. */
   readonly clientIds?: readonly string[] | undefined;

@@ -101,7 +101,12 @@ export const ISSUER_OPTIONS = {
     fallback: { words: 'discovered' },
     example: 'https://login.example.com/.well-known/openid-configuration/jwks',
   }),
-  keys: KEY_SET,
+  keys: option.variable('TILLGATE_KEYS', KEY_SET, {
+    ...{ expected: 'none', choices: ['none'], parse: (text) => (text === 'none' ? Object.freeze([]) : undefined) },
+    meaning: '`none`: the issuer has no JWTs, only opaque tokens (option `keys: []`)',
+    fallback: { words: 'the key set of the issuer' },
+    example: 'none',
+  }),
   preset: option.variable('TILLGATE_PRESET', option.oneOf(PRESET_NAMES), {
     fallback: { words: "by the issuer's URL, else rfc9068" },
     example: 'identityserver',
@@ -271,7 +276,7 @@ function readIssuer(given: unknown, ofGate: OfGate, alsoKnown: readonly string[]
 
 function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate) {
   const { issuer, authUrl = issuer, jwksUri, keys, opaque, generationSource, ...others } = values;
-  const { audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
+  const { audience: _audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
   checkUrls(values, ofGate);
   const presetChoice = presetOf(values);
   const preset: Preset = PRESETS[presetChoice.name];
@@ -282,7 +287,7 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
     ...ofGate,
     ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset, presetChoice },
     presetName: presetChoice.name,
-    audiences: audiencesOf(audience, preset),
+    ...audiencesOf(values, preset),
     /** Name of the claim, and where it is; `undefined`: the check is off. */
     generationClaim: generationPath?.join('.'),
     generationPath,
@@ -307,12 +312,26 @@ function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: OfGate
   }
 }
 
-function audiencesOf(audience: unknown, { audienceCanBeAbsent }: Preset): readonly string[] | false {
-  if (audience === false && audienceCanBeAbsent) return false;
-  const orFalse = audienceCanBeAbsent ? ', or false to accept tokens without one' : '';
-  return (
-    readStrings(audience) ?? refuseOption({ factory: FACTORY, name: 'audience' }, `${AUDIENCE}${orFalse}`, audience)
-  );
+/**
+ * The audiences of JWTs, and those of opaque tokens. `false` is for presets whose issuers can leave `aud` out, and for the
+ * introspection responses of an issuer without JWTs, where `clientIds` says who may call; then no JWT is accepted.
+ */
+function audiencesOf({ audience, clientIds, keys, opaque }: ValuesOf<typeof ISSUER_OPTIONS>, preset: Preset) {
+  const { audienceCanBeAbsent } = preset;
+  if (audience === false && audienceCanBeAbsent) return { audiences: false, opaqueAudiences: false } as const;
+  if (audience === false && clientIds && opaque && keys && hasNoKeys(keys)) {
+    return { audiences: [], opaqueAudiences: false } as const;
+  }
+  const at = { factory: FACTORY, name: 'audience' };
+  const orFalse = audienceCanBeAbsent ? ', or false to accept tokens without one' : opaque ? FALSE_FOR_OPAQUE : '';
+  const audiences = readStrings(audience) ?? refuseOption(at, `${AUDIENCE}${orFalse}`, audience);
+  return { audiences, opaqueAudiences: audiences };
+}
+
+const FALSE_FOR_OPAQUE = ', or false with clientIds and keys: [] for opaque tokens without one';
+
+function hasNoKeys(jwks: Jwks): boolean {
+  return (isList(jwks) ? jwks : (jwks as { readonly keys?: readonly object[] }).keys)?.length === 0;
 }
 
 function wrong(what: string): TypeError {

@@ -222,9 +222,11 @@ class OpaqueVerifier implements Verifier {
   ) {
     const { issuer, authUrl, checkUrl, preset, scopes, generationClaim, clientIds } = settings;
     // Neither a floor nor the option needs the name of a client.
-    const canLackClient = generationClaim === undefined && clientIds === undefined;
+    const issueTimeCanBeAbsent = generationClaim === undefined;
+    const canLackClient = issueTimeCanBeAbsent && clientIds === undefined;
+    const rules = { ...settings, audiences: settings.opaqueAudiences, issueTimeCanBeAbsent };
     const policy = {
-      verifyClaims: introspectedClaimsCheck(settings, canLackClient, dependencies.clock),
+      verifyClaims: introspectedClaimsCheck(rules, canLackClient, dependencies.clock),
       // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
       readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
       clientIdClaims: [...preset.clientIdClaims, 'client_id'],

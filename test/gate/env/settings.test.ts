@@ -5,6 +5,12 @@ import { MISSING_ISSUER } from '../../../src/gate/env/settings';
 import { problemsOf } from './problems-of';
 import { VARIABLES } from '../../../src/gate/env/variables';
 
+const INTROSPECTION: Environment = {
+  TILLGATE_ISSUER: 'https://login.test',
+  TILLGATE_INTROSPECTION_CLIENT_ID: 'api',
+  TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim',
+};
+
 describe('readSettings', () => {
   it('has a default for everything that the scaffold needs to start', () => {
     expect(readSettings({})).toEqual({
@@ -96,6 +102,7 @@ describe('readSettings', () => {
     [{ TILLGATE_TOKEN_RATE_LIMIT: 'off' }, { tokenRateLimit: undefined }],
     [{ TILLGATE_GENERATION_CLAIM: 'off' }, { generationClaim: false }],
     [{ TILLGATE_GENERATION_CLAIM: 'iat' }, { generationClaim: 'iat' }],
+    [{ ...INTROSPECTION, TILLGATE_KEYS: 'none' }, { keys: [] }],
     [{ TILLGATE_GENERATION_CLAIM: 'ext.generation' }, { generationClaim: 'ext.generation' }],
     [{ TILLGATE_GENERATION_CLAIM: '["ext","a.b"]' }, { generationClaim: ['ext', 'a.b'] }],
     [{ TILLGATE_GENERATIONS: 'off' }, { generationSource: undefined }],
@@ -162,6 +169,7 @@ describe('wrong settings', () => {
     [{ TILLGATE_AUDIENCE: '["a",7]' }, `write a list as JSON: TILLGATE_AUDIENCE='["a","7"]'`],
     [{ TILLGATE_AUDIENCE: '"commerce"' }, 'without quotation marks around it; write TILLGATE_AUDIENCE=commerce'],
     [{ TILLGATE_GENERATION_CLAIM: 'generation,iat' }, 'the name of a claim, or off'],
+    [{ TILLGATE_KEYS: 'off' }, 'expected none'],
     [{ TILLGATE_GENERATION_CLAIM: 'ext..generation' }, 'the name of a claim, or off'],
     [{ TILLGATE_GENERATION_CLAIM: '["ext",1]' }, 'the name of a claim, or off'],
     [{ TILLGATE_GENERATION_CLAIM: '"iat"' }, 'without quotation marks around it; write TILLGATE_GENERATION_CLAIM=iat'],
@@ -197,6 +205,16 @@ describe('wrong settings', () => {
       { TILLGATE_JWKS_URI: 'https://login.example.com/jwks' },
       'TILLGATE_JWKS_URI',
       'set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens',
+    ],
+    [
+      { ...INTROSPECTION, TILLGATE_KEYS: 'none', TILLGATE_JWKS_URI: 'https://login.test/jwks' },
+      'TILLGATE_KEYS',
+      'set together with TILLGATE_JWKS_URI; remove one of the two',
+    ],
+    [
+      { TILLGATE_ISSUER: 'https://login.test', TILLGATE_KEYS: 'none' },
+      'TILLGATE_KEYS',
+      'got "none" without TILLGATE_INTROSPECTION_CLIENT_ID, so no token could be accepted; set it with its secret, or remove TILLGATE_KEYS',
     ],
     [
       { TILLGATE_GENERATIONS: SOURCE, TILLGATE_GENERATION_CLAIM: 'off' },

@@ -5,9 +5,12 @@ import { describeNoToken, isJwsShaped, parseToken } from '../../token/jws';
 import type { UnverifiedToken } from '../../token/jws';
 import { isForItsClient, PRESET_NAMES, presetOf, PRESETS, signOfIdToken } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
-import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION } from '../../token/scopes';
+import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION, wrongTypeAt } from '../../token/scopes';
 import type { ScopeClaim, ScopeOptions, ScopeRule } from '../../token/scopes';
 import type { JsonObject } from '../../net/strict-json';
+import { originOf } from '../../verifier/issuer';
+import type { Auth } from '../../verifier/options';
+import type { GateSettings } from '../../verifier/read-options';
 import { fitsAnyServer, hasType, lackOf, recognizeToken } from './recognition';
 
 /** What an operator can change so that a token is accepted. It quotes claims: it must not become part of a response. */
@@ -245,6 +248,10 @@ export function scopeClaims(claims: JsonObject, { preset, scopes }: AdviceContex
 export function scopeAdvice(claims: JsonObject, settings: AdviceContext): Advice | undefined {
   const readClaims = scopeClaims(claims, settings);
   const read = readClaims.map(({ path }) => path);
+  const odd = readClaims
+    .map(({ path }) => [path.join('.'), wrongTypeAt(claims, path)] as const)
+    .find(([, type]) => type);
+  if (odd) return { why: `claim ${odd[0]} is ${odd[1]}, expected ${SCOPE_FORMS}: it counts as absent` };
   const useless = readClaims
     .flatMap((claim) => namesOfClaim(claims, claim))
     .filter((name) => !grantsScope(name, settings.scopes));
@@ -265,6 +272,19 @@ export function scopeAdvice(claims: JsonObject, settings: AdviceContext): Advice
     option: 'scopes.from',
     value: from,
   };
+}
+
+const SCOPE_FORMS = 'a text of names between blanks or an array of texts';
+
+/** What the log and `explain()` add about a caller without any scope; empty where its token shows nothing. */
+export function scopeHint(auth: Auth, issuers: GateSettings['issuers']): string {
+  const settings = auth.scopes.length > 0 ? undefined : issuers.find(({ issuer }) => issuer === auth.issuer);
+  if (!settings) return '';
+  const { preset } = settings;
+  // As for `adviceContext()`: an opaque token has no key.
+  const scopeClaims = originOf(auth)?.key ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
+  const advice = scopeAdvice(auth.claims, { ...settings, preset: { ...preset, scopeClaims } });
+  return advice ? `; ${advice.why}` : '';
 }
 
 function grantsScope(name: string, rule: ScopeRule | undefined): boolean {

@@ -9,6 +9,7 @@ import { confirmationsOf } from '../../possession/possession';
 import { isUnverified } from '../../token/verify';
 import { gateOf } from '../../verifier/verifier';
 import { authenticate } from '../authenticate';
+import { scopeHint } from './advice';
 
 /** Why a token is accepted or refused. */
 export interface Explanation {
@@ -92,7 +93,8 @@ export async function explain(
     auth = await verifier.verify(token);
     gate.possession?.requireBinding(auth.claims);
     if (requirement && !satisfies(auth.scopes, requirement)) {
-      throw new AuthError('insufficient_scope', { privateDetail: describeLack(auth.scopes, requirement) });
+      const privateDetail = describeLack(auth.scopes, requirement) + scopeHint(auth, gate.settings.issuers);
+      throw new AuthError('insufficient_scope', { privateDetail });
     }
     return { accepted: true, checks: passed(all, auth), auth };
   } catch (error) {

@@ -198,7 +198,9 @@ export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
   current();
   return {
     find(header, checkToken) {
-      const key = current().find(header);
+      const keySet = current();
+      if (keySet.size === 0) throw NO_KEYS;
+      const key = keySet.find(header);
       if (key) return key;
       checkToken();
       throw unknownKey(header);
@@ -214,6 +216,11 @@ export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
     close() {},
   };
 }
+
+/** Refuses every JWT, whatever its claims are. */
+const NO_KEYS = new AuthError('unknown_key', {
+  privateDetail: 'the token is a JWT, and only opaque tokens are accepted (keys: [], TILLGATE_KEYS=none)',
+});
 
 /** The keys with their texts: the same key stays the same object, also in another array. */
 function readKeys(list: unknown, canBeEmpty: boolean): (readonly [string, VerificationKey])[] {
