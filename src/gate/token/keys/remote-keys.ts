@@ -16,7 +16,8 @@ import type { KeySource, VerificationKey } from './key-set';
 import type { KeptKeys } from './key-store';
 
 /** What to do where keys were never fetched: as a rule the configuration is wrong. */
-const CHECK = 'check the issuer, and that this machine reaches it: npx tillgate check';
+const CHECK =
+  'check the issuer, and that this machine reaches it: tillgate check, of @tillgate/cli (docs/operations.md)';
 
 /** The key set that an issuer publishes: how long its keys are used, and how often they are fetched. */
 export interface RemoteKeysOptions {

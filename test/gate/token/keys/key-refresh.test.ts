@@ -153,7 +153,8 @@ describe('a fetch that fails', () => {
         fields: {
           issuer: ISSUER,
           detail: 'it responded with 500',
-          advice: 'check the issuer, and that this machine reaches it: npx tillgate check',
+          advice:
+            'check the issuer, and that this machine reaches it: tillgate check, of @tillgate/cli (docs/operations.md)',
         },
         message: 'the key set cannot be fetched',
       },
