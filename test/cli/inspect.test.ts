@@ -27,6 +27,8 @@ describe('check', () => {
       'ok      configuration: every TILLGATE_* variable is in order',
       `ok      issuer: metadata at ${AUTH_URL} names ${AUTH_URL} and the key set ${AUTH_URL}/jwks`,
       'ok      keys: 1 can verify access tokens',
+      'ok      generations: no source (TILLGATE_GENERATIONS): a change of a credential becomes known with a token that has a ' +
+        'higher generation; without generation tokens are accepted until they expire',
       '',
     ];
     expect(await scene().run('check')).toEqual(success(lines.join('\n')));
@@ -64,7 +66,12 @@ describe('check', () => {
     expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,
-      findings: [{}, { check: 'issuer', ok: true }, { check: 'keys', ok: false, fix: expect.any(String) }],
+      findings: [
+        {},
+        { check: 'issuer', ok: true },
+        { check: 'keys', ok: false, fix: expect.any(String) },
+        { check: 'generations', ok: true },
+      ],
     });
   });
 

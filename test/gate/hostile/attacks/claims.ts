@@ -115,7 +115,7 @@ const MISSING = refused('generation_missing');
 const NO_GENERATION = refused('generation_invalid');
 
 const GENERATIONS: readonly Attack[] = [
-  claim('generation', 'missing', undefined, harmless(), 'compared by iat'),
+  claim('generation', 'missing', undefined, MISSING),
   claim('generation', 'null', null, MISSING),
   claim('generation', 'text', String(GENERATION), NO_GENERATION),
   claim('generation', 'a fraction', GENERATION + 0.5, NO_GENERATION),

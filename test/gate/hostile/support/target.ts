@@ -36,6 +36,8 @@ export async function openTarget(exposeReasons = true): Promise<Target> {
     gate: {
       issuer: ISSUER,
       audience: AUDIENCE,
+      // As the scaffold's .env.example and deploy/ say.
+      generationClaim: 'generation',
       keys: { keys: PUBLISHED },
       exposeReasons,
       clock: () => NOW_MS,
