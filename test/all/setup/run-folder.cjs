@@ -43,17 +43,15 @@ const GATE_INTERNALS = 'test/support/gate-internals.ts';
 /** Scripts of the chaos run, which also runs versions of src beside each other. */
 const CHAOS = ['test/all/chaos/*-process.ts', 'test/all/chaos/publish-to.ts', GATE_INTERNALS];
 
-/** Compiles src of a git revision with the scripts of the chaos run of today, and returns the folder. */
+/** Compiles src of a git revision with its own scripts of the chaos run, and returns the folder. Packages are those of today. */
 function compileRevision(revision) {
   const sources = join(COMPILED, 'revision', 'sources');
   rmSync(join(COMPILED, 'revision'), { recursive: true, force: true });
   mkdirSync(sources, { recursive: true });
-  const archive = execFileSync('git', ['archive', revision, 'src', 'openapi.yaml'], {
+  const archive = execFileSync('git', ['archive', revision, 'src', 'openapi.yaml', 'test/all/chaos', GATE_INTERNALS], {
     ...{ cwd: ROOT, maxBuffer: 64 * 1024 * 1024 },
   });
   execFileSync('tar', ['-x', '-C', sources], { input: archive });
-  for (const path of ['test/all/chaos', GATE_INTERNALS])
-    cpSync(join(ROOT, path), join(sources, path), { recursive: true });
   compile(sources, join(COMPILED, 'revision'), [SOURCES, ...CHAOS]);
   return join(COMPILED, 'revision');
 }
