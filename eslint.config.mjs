@@ -4,17 +4,7 @@ import tseslint from 'typescript-eslint';
 /** Globals of Node that scripts use. */
 const NODE = ['process', 'console', 'URL', 'Request', 'fetch', 'Buffer', 'setTimeout', 'clearTimeout', 'performance'];
 
-const BROWSER = [
-  'setInterval',
-  'document',
-  'fetch',
-  'matchMedia',
-  'SwaggerUIBundle',
-  'URL',
-  'EventSource',
-  'navigator',
-  'setTimeout',
-];
+const BROWSER = ['setInterval', 'document', 'fetch', 'matchMedia', 'URL', 'EventSource', 'navigator', 'setTimeout'];
 
 export default tseslint.config(
   {

@@ -17,7 +17,7 @@ const { outputFiles } = buildSync({ ...OPTIONS, entryPoints, outdir: SRC, write:
 const compiled = new Map(outputFiles.map(({ path, text }) => [path.replace(/\.js$/, '.ts'), text]));
 
 process.setSourceMapsEnabled(true);
-// A file elsewhere is an app of `--app`.
+// A file outside src is compiled when it is loaded.
 require.extensions['.ts'] = function runSource(module, file) {
   module._compile(compiled.get(file) ?? compile(file), file);
 };

@@ -195,11 +195,6 @@ const CODES_OF_CALLERS: ReadonlySet<string> = new Set(['superseded', 'invalid_to
 const CALLERS_PAGE =
   '\n<p>In JavaScript @tillgate/client does so; docs/callers.md of the package tillgate has the same for other languages.</p>';
 
-/** Base URL of the problem pages: `type` of a problem is this and its code. */
-export function problemTypesOf(baseUrl: string): string {
-  return `${withoutSlash(baseUrl)}/problems/`;
-}
-
 /** `GET /problems/<code>`: what a problem means and what to do about it, as HTML, or as JSON for those who ask for it. */
 export function problemPages(): Router {
   const router = Router();

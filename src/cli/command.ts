@@ -116,7 +116,7 @@ export function readHeaders(lines: readonly string[] = []): Readonly<Record<stri
 }
 
 /** Whether a stream gets colors: https://no-color.org, https://force-color.org. */
-export function hasColor({ isTTY }: Pick<Sink, 'isTTY'>, env: Environment): boolean {
+function hasColor({ isTTY }: Pick<Sink, 'isTTY'>, env: Environment): boolean {
   const { NO_COLOR: no, FORCE_COLOR: force, TERM: terminal } = env;
   return !no && (force ? force !== '0' : isTTY === true && terminal !== 'dumb');
 }

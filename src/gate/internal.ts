@@ -23,7 +23,7 @@ export { loggablePath } from './core/logger';
 export { errorText } from './core/logger';
 // Code that may throw has one form in all rooms.
 export { attempt } from './core/objects';
-// Parsed JSON is looked at in one way in all rooms.
+// Parsed JSON is checked in one way in all rooms.
 export { isObject } from './core/objects';
 // A member of parsed JSON is read without that of a polluted prototype.
 export { ownValue } from './core/objects';

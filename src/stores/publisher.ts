@@ -60,7 +60,7 @@ export interface PublisherStatus {
 }
 
 /** A row for a log that can be appended to. */
-export const APPENDABLE_SOURCE = option.required(
+const APPENDABLE_SOURCE = option.required(
   option.withMethods<GenerationSource & Required<Pick<GenerationSource, 'append'>>>(
     ['append'],
     'a generation source with append()',

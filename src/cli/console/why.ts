@@ -45,7 +45,7 @@ export interface ReportedDecision {
 /** Explains a decision of the gate by what is known now. */
 export function whyOf({ token, ...decision }: ReportedDecision, facts: Facts): Why {
   const { outcome, reason, detail, unverified, required, granted } = decision;
-  // Any signature: it is not looked at.
+  // Any signature: it is not checked.
   const raw = token === undefined ? '' : `${token}.AAAA`;
   const isAccepted = granted !== undefined;
   if (reason === undefined || !Object.hasOwn(REASONS, reason)) {

@@ -381,7 +381,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
     : undefined;
 }
 
-/** `Array.isArray` that keeps the members unknown, so that they have to be looked at. */
+/** `Array.isArray` that keeps the members unknown, so that they have to be checked. */
 export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }

@@ -99,8 +99,8 @@ export class SourceError extends Error {
 }
 
 /**
- * Holds a log against the format that this version reads: a mark names it where it is not 1. A log of a later format would be
- * misread, so neither reader nor publisher uses it.
+ * Refuses a log whose format is not 1. A mark names the format where it is another one; this version would misread such a log,
+ * so neither reader nor publisher uses it.
  *
  * @throws SourceError saying what to do
  */

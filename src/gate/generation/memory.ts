@@ -52,7 +52,7 @@ const CHANGES_PER_READ = 2_000;
 export function memoryGenerations(options: MemoryGenerationsOptions = {}): MemoryLog {
   const { maxTokenAgeSeconds, clock, schedule } = readOptions('memoryGenerations', options, MEMORY_OPTIONS);
   const keptMs = keptMsOf(maxTokenAgeSeconds);
-  /** Positions of another process are none of this log. */
+  /** So that a position of another process is not taken for one of this log. */
   const history = randomUUID();
   const steady = steadyTime();
   const listeners = new Set<() => void>();

@@ -87,7 +87,7 @@ export class FairQueue {
   async run<Value>(caller: Caller, cost: number, work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     const unit = unitOf(caller);
     const line = caller.client === undefined ? this.#ofSites : this.#ofClients;
-    // What waits has no room: it is looked at whenever work ends.
+    // What waits has no room: it is checked whenever work ends.
     if (!line.units.has(unit) && this.#running.hasRoom(unit, cost)) this.#start(unit, cost);
     else await this.#turn(line, unit, cost, signal);
     try {

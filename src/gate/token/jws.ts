@@ -104,7 +104,7 @@ export function parseToken(raw: string): UnverifiedToken {
 
 /**
  * Checks what a header says against what is accepted, in this order: `alg`, `crit` and `b64`, `typ`, `kid`. Keys that
- * a header brings or points to (`jwk`, `jku`, `x5c`, `x5u`) are never looked at (RFC 8725 section 3.10).
+ * a header brings or points to (`jwk`, `jku`, `x5c`, `x5u`) are never used (RFC 8725 section 3.10).
  *
  * @param issuer - the unverified `iss`, for what the log says
  *

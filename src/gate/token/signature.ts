@@ -104,7 +104,7 @@ export function verificationCostUs({ asymmetricKeyType, asymmetricKeyDetails = {
 }
 
 /**
- * Verifies the signature with a cached key object (RFC 7515 section 5.2), on the event loop. Times are not looked at here:
+ * Verifies the signature with a cached key object (RFC 7515 section 5.2), on the event loop. Times are not checked here:
  * claims are checked after the signature.
  *
  * @throws AuthError `bad_signature`

@@ -42,7 +42,7 @@ export async function discoverEndpoint(member: MetadataMember, options: Discover
 }
 
 /** Both well-known URLs of an issuer: OIDC appends to the path, RFC 8414 section 3.1 inserts before it. */
-export function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: string] {
+function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: string] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
   return [
