@@ -67,12 +67,15 @@ function keyOf(clientId: string): string {
   return `tillgate:rate-limit:${AUDIENCE} ${JSON.stringify([tokens.report.auth_url, clientId])}`;
 }
 
-function warnings(): string[] {
-  const lines = `${first.log()}
-${second.log()}`.split('\n');
-  return lines
-    .filter((line) => line.includes('rate limit:'))
-    .map((line) => (JSON.parse(line) as { level: string }).level);
+/** Levels of the lines of each process about its quota. Redis may be too slow once where the machine does other work as well. */
+function levels(): string[] {
+  return [first, second].map((process) => {
+    const lines = process
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('rate limit:'));
+    return lines.map((line) => (JSON.parse(line) as { level: string }).level).join(' ');
+  });
 }
 
 it('two processes share one quota; without Redis nothing is limited, without a 5xx; with Redis back they share again', async () => {
@@ -88,17 +91,20 @@ it('two processes share one quota; without Redis nothing is limited, without a 5
 
   await redis.kill();
   for (const address of [one, two]) expect((await call(address, kiosk))[0]).toBe(200);
-  await eventually('the lines of both have arrived', () => warnings().length === 2);
-  expect(warnings()).toEqual(['warn', 'warn']);
+  await eventually('the lines of both have arrived', () => levels().every((said) => said.endsWith('warn')));
+  // One line per outage.
+  const down = expect.stringMatching(/^(warn info )*warn$/);
+  expect(levels()).toEqual([down, down]);
 
   await redis.start();
   const terminal = await tokenOf('pos-terminal');
   await eventually('both count in Redis again', async () => {
     await call(one, terminal);
     await call(two, terminal);
-    return warnings().length === 4;
+    return levels().every((said) => said.endsWith('info'));
   });
-  expect(warnings().sort()).toEqual(['info', 'info', 'warn', 'warn']);
+  const up = expect.stringMatching(/^warn info( warn info)*$/);
+  expect(levels()).toEqual([up, up]);
   const counted = Number(await redis.command('GET', keyOf('pos-terminal')));
   expect(await call(two, terminal)).toEqual(counted < LIMIT ? [200, LIMIT - counted - 1] : [429, 0]);
 });
