@@ -13,7 +13,7 @@ import type { PostgresServer } from '../support/postgres-server';
 import { startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';
 
-// Recorded with commit b74b1e9b, the last one in which the gate itself held the engines: it ran write() below.
+// Recorded with commit b74b1e9b, when the gate itself still held the engines: it ran write() below.
 
 /** In 2100: later than the clock of Redis, which then takes the ids of entries from it. */
 const NOW = 4_102_444_800_000;
