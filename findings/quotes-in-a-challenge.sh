@@ -5,7 +5,7 @@
 # Seen:      Bearer realm="Users", error="invalid_token", error_description="client "till 9" is closed"; oauth4webapi reports
 #            OAUTH_RESPONSE_IS_NOT_JSON. Without the quotes: OAUTH_WWW_AUTHENTICATE_CHALLENGE.
 # Surprise:  a message with a name in quotes turns "your token is refused" into "the content type must be application/json" at the
-#            caller: it looks for the fault in the body and never gets a new token.
+#            caller, which looks for the fault in the body.
 set -euo pipefail
 
 dir=$(mktemp -d)
