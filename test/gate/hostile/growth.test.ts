@@ -196,7 +196,7 @@ async function growthOf(read: Reader, text: (length: number) => string): Promise
   const measure = (length: number, runs: number): Promise<number> => cost(read(text(length)), runs);
   if ((await measure(LARGE, 1)) < NEGLIGIBLE_MS) return undefined;
   let costs: number[] = [];
-  for (const runs of [5, 20]) {
+  for (const runs of [5, 20, 60, 60]) {
     costs = [await measure(SMALL, runs), await measure(MEDIUM, runs), await measure(LARGE, runs)];
     const [small = 0, medium = 0, large = 0] = costs;
     const isNegligible = large < NEGLIGIBLE_MS;
