@@ -40,7 +40,7 @@ export class Follower {
     const { rule, learn, clock } = this.#options;
     const nowMs = clock();
     const generation = readGeneration(claims, rule, nowMs);
-    const stamped = this.isStamped(claims);
+    const stamped = isStamped(claims, rule);
     const floor = this.#refuseSuperseded(clientId, generation, stamped, claims['iat']);
     // A token that passed every other check proves that the change of its generation was committed; an issue time proves nothing.
     if (learn && stamped && generation !== floor) {
