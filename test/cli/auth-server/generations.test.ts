@@ -141,6 +141,22 @@ describe('a change', () => {
       },
     ]);
   });
+
+  it('with a generation in the future is published within a second after the clock is right again', async () => {
+    const { generation } = await registerClient(server);
+    server.time.step(-3_600_000);
+    await server.post('/clients/pos-17/revoke');
+    await server.time.advance(2_000);
+    expect((await server.get('/generations')).body.mark.complete_ms).toBe(0);
+    server.time.step(3_600_000);
+    await server.time.advance(1_000);
+    expect(await served()).toEqual([
+      ['pos-17', generation],
+      ['pos-17', generation + 1],
+    ]);
+    expect((await server.get('/generations')).body.mark.complete_ms).toBe(server.time.clock());
+    expect(server.log.at('warn')).toHaveLength(1);
+  });
 });
 
 describe('the client id *', () => {
