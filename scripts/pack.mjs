@@ -1,9 +1,10 @@
 // Packs the rooms after a build, in the order in which they must be published: `node scripts/pack.mjs <folder>` writes one
 // tarball each to that folder. README.md and others are copied from the root of the repository where a room has none of its own.
+// Pages for maintainers stay in the repository: each installation would carry them.
 // With --check, publint and attw check the tarballs.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ROOMS } from './build.mjs';
 import { toJavaScript } from './javascript.mjs';
@@ -12,6 +13,7 @@ import { copyTemplate } from './template.mjs';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? '.packages');
 const check = process.argv.includes('--check');
+const FOR_MAINTAINERS = new Set([join('docs', 'maintainers'), join('docs', 'decisions')]);
 
 for (const { folder } of ROOMS.filter(({ isPublished }) => isPublished)) {
   const tarball = await pack(folder);
@@ -37,7 +39,7 @@ async function pack(room) {
     }
     const from = [join(source, name), join(ROOT, name)].find((path) => existsSync(path));
     if (!from) throw new Error(`src/${room} has no ${name}: run npm run build first`);
-    cpSync(from, join(stage, name), { recursive: true });
+    cpSync(from, join(stage, name), { recursive: true, filter: (path) => !FOR_MAINTAINERS.has(relative(ROOT, path)) });
   }
   const options = ['pack', '--json', '--ignore-scripts', '--pack-destination', out];
   const [{ filename }] = Object.values(JSON.parse(execFileSync('npm', options, { cwd: stage, encoding: 'utf8' })));
