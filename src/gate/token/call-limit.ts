@@ -22,6 +22,8 @@ export class CallLimit {
   readonly #clock: Clock;
   /** When the whole burst of a site is available again. */
   readonly #sites = new LRUCache<string, number>({ max: MAX_SITES });
+  /** Calls that are under way, each with its site. */
+  readonly #underWay = new Map<Promise<unknown>, string>();
   #pausedUntilMs = -Infinity;
 
   constructor(clock: Clock) {
@@ -62,8 +64,31 @@ export class CallLimit {
   requireAllowed(site: string | undefined): void {
     if (this.isPaused) throw this.refusal;
     if (site === undefined || !this.#isCounting()) return;
-    const waitMs = this.#usedMs(site) - (FREE_PER_SITE - 1) * ONE_MORE_MS;
+    const waitMs = -this.#leftMs(site);
     if (waitMs > 0) throw tooMany('too many opaque tokens of this network were not active', waitMs);
+  }
+
+  /**
+   * Runs a call, which counts its token where it must. While all tokens of the site that are asked about would use up what is
+   * left to it if they were inactive, the call waits for one of them.
+   */
+  async run<Value>(site: string | undefined, call: () => Promise<Value>): Promise<Value> {
+    if (site === undefined) return call();
+    for (let rivals = this.#rivals(site); rivals.length > 0; rivals = this.#rivals(site)) {
+      await Promise.race(rivals);
+    }
+    const calling = call();
+    const end = (): boolean => this.#underWay.delete(ended);
+    const ended = calling.then(end, end);
+    this.#underWay.set(ended, site);
+    return calling;
+  }
+
+  /** The calls of a site under way, if another one has to wait for them. */
+  #rivals(site: string): Promise<unknown>[] {
+    const leftMs = this.#leftMs(site);
+    const ofSite = [...this.#underWay.keys()].filter((each) => this.#underWay.get(each) === site);
+    return this.#isCounting() && leftMs >= 0 && leftMs < ofSite.length * ONE_MORE_MS ? ofSite : [];
   }
 
   /** Counts a token that turned out inactive. */
@@ -75,6 +100,11 @@ export class CallLimit {
   #isCounting(): boolean {
     const sinceMs = this.#clock() - this.#pausedUntilMs;
     return sinceMs >= -LONGEST_PAUSE_MS && sinceMs < COUNTED_MS;
+  }
+
+  /** What a site may still use before only one call is left to it; negative: the time until it has one again. */
+  #leftMs(site: string): number {
+    return (FREE_PER_SITE - 1) * ONE_MORE_MS - this.#usedMs(site);
   }
 
   /** Time until the whole burst of a site is available again. Bounded because the clock may have stepped back. */

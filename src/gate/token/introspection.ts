@@ -191,11 +191,13 @@ export function introspector<Known extends object>({
 
   async function ask(token: string, id: string, caller: Caller): Promise<Known> {
     const known = active.get(id, NO_OPTIONS);
+    // Only the response names the client of an opaque token: before it, that of a token that was active here is known.
     const site = (known ?? caller.client) ? undefined : unitOf(caller);
     noteAddress(caller.address);
     requireAvailable(site);
     return exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => {
-      return calls.run({ ...caller, client: known?.client }, 1, () => callFor(token, id, site, signal), signal);
+      const call = (): Promise<Known> => limit.run(site, () => callFor(token, id, site, signal));
+      return calls.run({ ...caller, client: known?.client }, 1, () => turn().then(call), signal);
     });
   }
 
@@ -206,7 +208,6 @@ export function introspector<Known extends object>({
   }
 
   async function callFor(token: string, id: string, site: string | undefined, signal: AbortSignal): Promise<Known> {
-    await turn();
     // The endpoint can have failed while this call waited.
     requireAvailable(site);
     const askedMs = clock();

@@ -150,16 +150,47 @@ describe('introspector(): for a minute after the pause', () => {
     expect(asked).toHaveLength(22);
   });
 
-  it('tokens that are sent together count when their responses arrive: at most those that are under way are asked about beyond 20', async () => {
-    const { asked, result, hold, release } = await afterPause();
+  it.each([0, 7, 19])(
+    'tokens that are sent together are asked about up to the 20th, after %i one by one',
+    async (before) => {
+      const { asked, result, hold, release } = await afterPause();
+      for (const token of many(before, 'b')) await result(token, ONE);
+      hold();
+      const results = many(60, 'g').map((token) => result(token, ONE));
+      await settle(300);
+      expect(asked).toHaveLength(Math.min(20, before + 16));
+      release();
+      const reasons = (await Promise.all(results)).map(reasonOf);
+      expect(asked).toHaveLength(20);
+      expect(reasons.filter((reason) => reason === 'inactive')).toHaveLength(20 - before);
+      expect(reasons.filter((reason) => reason === 'too_many_unknown_keys')).toHaveLength(60 - (20 - before));
+    },
+  );
+
+  it('good tokens that are sent together with inactive ones wait for those, and are accepted', async () => {
+    const { answers, asked, result } = await afterPause();
+    for (const token of many(19, 'b')) await result(token, ONE);
+    for (const token of many(40, 'good')) answers.set(token, { token });
+    const results = await Promise.all([...many(40, 'good'), 'bad'].map((token) => result(token, ONE)));
+    expect(results.slice(0, 40)).toEqual(many(40, 'good').map((token) => ({ token })));
+    expect([reasonOf(results[40]), asked.length]).toEqual(['inactive', 60]);
+  });
+
+  it('a token that waits for another one is asked about when that gets no response', async () => {
+    const { asked, time, result, hold, release } = await afterPause();
+    for (const token of many(19, 'b')) await result(token, ONE);
     hold();
-    const results = many(60, 'g').map((token) => result(token, ONE));
-    await settle(300);
+    const slow = result('slow', ONE);
+    await time.advance(1_000);
+    const waits = [result('w0', ONE), result('w1', ONE)];
+    await settle(50);
+    expect(asked.slice(19)).toEqual(['slow', 'w0']);
+    await time.advance(4_000);
+    expect(reasonOf(await slow)).toBe('introspection_unavailable');
+    await settle(50);
+    expect(asked.slice(19)).toEqual(['slow', 'w0', 'w1']);
     release();
-    const reasons = (await Promise.all(results)).map(reasonOf);
-    expect(asked.length).toBeGreaterThanOrEqual(20);
-    expect(asked.length).toBeLessThan(20 + 16);
-    expect(reasons.filter((reason) => reason === 'too_many_unknown_keys')).toHaveLength(60 - asked.length);
+    expect((await Promise.all(waits)).map(reasonOf)).toEqual(['inactive', 'inactive']);
   });
 
   it('active tokens do not count, however many are sent together', async () => {
