@@ -5,8 +5,8 @@ import { createLog } from '../../src/app/log';
 import { appScene, issuer } from './app-scene';
 
 /** What the server sends to `text`, and to `more` after its first bytes, until it closes the connection. */
-async function exchange(text: string, more = ''): Promise<string> {
-  const { app } = appScene();
+async function exchange(text: string, more = '', env: Record<string, string> = {}): Promise<string> {
+  const { app } = appScene(env);
   const where = { host: '127.0.0.1', port: 0, baseUrl: 'https://api.test', log: createLog('silent') };
   const server = await startServer(app, where);
   const socket = connect(server.port, where.host);
@@ -43,6 +43,18 @@ describe('Expect: 100-continue', () => {
   ])('sends no response to a second request %s after a refusal', async (_where, more) => {
     expect(statusLines(await exchange(head('') + more))).toEqual(['HTTP/1.1 401']);
     expect(statusLines(await exchange(head(''), more))).toEqual(['HTTP/1.1 401']);
+  });
+
+  it('refuses an upload beyond the rate limit before its body', async () => {
+    const authorization = `Authorization: Bearer ${issuer.token({ scope: 'items:write' })}\r\n`;
+    const first = `GET /v1/items HTTP/1.1\r\nHost: x\r\n${authorization}\r\n`;
+    const upload = head(authorization, 'application/json', 5_000_000);
+    const received = await exchange(first, upload, { TILLGATE_RATE_LIMIT: '1/m' });
+    expect(statusLines(received)).toEqual(['HTTP/1.1 403', 'HTTP/1.1 429']);
+    const [, refused = ''] = received.split('HTTP/1.1 429 ');
+    expect(refused).toMatch(/\r\nRetry-After: 60\r\n/i);
+    expect(refused).toMatch(/\r\nConnection: close\r\n/i);
+    expect(refused).toContain('"code":"rate_limited"');
   });
 
   it('asks for the body of an accepted request, and keeps the connection', async () => {
