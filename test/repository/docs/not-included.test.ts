@@ -1,12 +1,17 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpsRequest } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import request from 'supertest';
+import certificates from '../../support/certificates.json';
 import type { KeyStore } from '../../../src/gate';
 import type { TestIssuer } from '../../../src/testing';
 import { blocksOf } from './blocks';
 import { closePages, runPage } from './run-page';
+
+const fingerprintOf = (certificate: string | Buffer): string => new X509Certificate(certificate).fingerprint256;
 
 const PAGE = 'docs/not-included.md';
 
@@ -116,14 +121,38 @@ describe(`the recipes of ${PAGE}`, () => {
     expect(signature).toHaveLength(342);
   });
 
-  it('TLS in the server: the app responds over HTTPS', async () => {
+  it('TLS in the server: renews its certificate once both files fit, and keeps the one before until then', async () => {
     const server = page.servers[0]!.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const options = { host: '127.0.0.1', port, path: '/orders', rejectUnauthorized: false, agent: false };
-    const [response] = (await once(httpsRequest(options).end(), 'response')) as [IncomingMessage];
-    expect(response.statusCode).toBe(401);
-    response.destroy();
+    /** The status of a new connection, and whose certificate it shows. */
+    async function look(): Promise<unknown> {
+      const [response] = (await once(httpsRequest(options).end(), 'response')) as [IncomingMessage];
+      const { raw } = (response.socket as TLSSocket).getPeerCertificate();
+      response.destroy();
+      return [response.statusCode, fingerprintOf(raw)];
+    }
+    const { server: before, 'till-1': renewed } = certificates;
+    const [kept, fresh] = [before, renewed].map(({ certificate }) => [401, fingerprintOf(certificate)]);
+    expect(await look()).toEqual(kept);
+    const { files, intervals, warnings } = page;
+    const steps = [
+      () => files.set('tls.crt', renewed.certificate), // the key is still the old one
+      () => files.delete('tls.key'),
+      () => files.set('tls.key', renewed.privateKey.slice(0, 40)), // half written
+      () => files.set('tls.key', renewed.privateKey),
+    ];
+    const seen: unknown[] = [];
+    for (const step of steps) {
+      step();
+      for (const task of intervals) task();
+      seen.push(await look());
+    }
+    expect(seen).toEqual([kept, kept, kept, fresh]);
+    expect(warnings.map(([text]) => text)).toEqual(
+      Array(3).fill('the certificate could not be renewed, the one before stays'),
+    );
     server.close();
   });
 

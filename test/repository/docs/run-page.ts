@@ -41,13 +41,18 @@ export interface Result {
   /** The options of its gates, in their order. */
   readonly options: readonly AuthenticateOptions[];
   readonly tests: readonly { readonly name: string; readonly run: () => unknown }[];
+  /** What `node:fs` reads: a certificate and its key. A test replaces them. */
+  readonly files: Map<string, string>;
+  /** What its `setInterval()` would call. */
+  readonly intervals: readonly (() => void)[];
+  /** The arguments of each `console.warn()`. */
+  readonly warnings: readonly unknown[][];
 }
 
 type Body = (
   require: (name: string) => unknown,
   it: (name: string, run: () => unknown) => void,
-  process: object,
-  fetch: Fetch,
+  globals: object,
 ) => Promise<void>;
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -68,7 +73,11 @@ export async function runPage(page: string, fetch: Fetch = fetchFromThisMachine)
   const { imports, body } = programOf(blocksOf(page).filter(({ mode }) => mode === 'run'));
   const requires = imports.flatMap(requireOf).join('\n');
   const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
-  const result: Made = { apps: [], issuers: [], servers: [], opened: [], options: [], tests: [] };
+  const { certificate, privateKey } = certificates.server;
+  const result: Made = {
+    ...{ apps: [], issuers: [], servers: [], opened: [], options: [], tests: [], intervals: [], warnings: [] },
+    files: new Map(Object.entries({ 'tls.crt': certificate, 'tls.key': privateKey })),
+  };
   const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
   const modules: Readonly<Record<string, unknown>> = {
     ...modulesFor(result, documentOf(page), fetch),
@@ -79,8 +88,10 @@ export async function runPage(page: string, fetch: Fetch = fetchFromThisMachine)
     return modules[name];
   };
   // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the examples of our own pages
-  const run = new Function('require', 'it', 'process', 'fetch', `{ ${requires}\nreturn ${code} }`) as Body;
-  await run(load, it, { once() {} }, fetch);
+  const run = new Function('require', 'it', 'globals', `{ ${GLOBALS}\n${requires}\nreturn ${code} }`) as Body;
+  const setInterval = (task: () => void): object => ({ unref: () => result.intervals.push(task) });
+  const warn = (...given: unknown[]): unknown => result.warnings.push(given);
+  await run(load, it, { process: { once() {} }, fetch, setInterval, console: { ...console, warn } });
   // A gate that is closed follows no log: they are closed behind the tests of the page.
   toClose.push(...result.opened);
   return result;
@@ -98,14 +109,18 @@ function requireOf(statement: string): readonly string[] {
   return [`const ${names.startsWith('{') ? names : `{ default: ${names} }`} = require('${from}');`];
 }
 
-type Made = { readonly [Member in keyof Result]: Result[Member][number][] };
+const GLOBALS = 'const { process, fetch, setInterval, console } = globals;';
+
+type Made = {
+  readonly [Member in keyof Result]: Result[Member] extends readonly (infer One)[] ? One[] : Result[Member];
+};
 
 function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response> {
   return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
 }
 
 function modulesFor(
-  { apps, issuers, servers, opened, options: given }: Made,
+  { apps, issuers, servers, opened, options: given, files }: Made,
   shown: object | undefined,
   fetch: Fetch,
 ): Readonly<Record<string, unknown>> {
@@ -174,7 +189,11 @@ function modulesFor(
     redis: { createClient },
     'node:fs/promises': filesInMemory(),
     'node:fs': {
-      readFileSync: (name: string) => certificates.server[name === 'tls.key' ? 'privateKey' : 'certificate'],
+      readFileSync(name: string) {
+        const text = files.get(name);
+        if (text === undefined) throw new Error(`ENOENT: ${name}`);
+        return text;
+      },
     },
     ws,
     express: { default: Object.assign(makeExpress, express), Router: express.Router },
