@@ -109,3 +109,39 @@ it.each(EXAMPLES)(
     expect(weak.body).not.toContain('caller":"');
   },
 );
+
+/** What follows the error handler of the Fastify example, in place of its route: tests of a claim that throw and reject. */
+const FAILING_TESTS = `
+const THROWN = [undefined, null, 'route', 'router', { status: 401 }, new Error('the database is down')];
+const failing = THROWN.flatMap((thrown) => [() => { throw thrown; }, () => Promise.reject(thrown)]);
+let reached = 0;
+for (const [index, test] of [...failing, () => true].entries()) {
+  app.get(\`/\${index}\`, { onRequest: can('store', test) }, async () => ({ reached: ++reached }));
+}
+const headers = { authorization: \`Bearer \${issuer.token({ claims: { store: 'berlin-1' } })}\` };
+const results = [];
+for (let index = 0; index <= failing.length; index++) {
+  const { statusCode, headers: { 'www-authenticate': challenge }, payload } = await app.inject({ url: \`/\${index}\`, headers });
+  results.push([statusCode, challenge, JSON.parse(payload)]);
+}
+console.log(JSON.stringify(results));
+`;
+
+it('Fastify by the recipe responds with 500 where the test of a claim throws anything, and runs no handler', async () => {
+  const claims = gateOf(exampleUnder('Other frameworks')).replaceAll('requireScope', 'requireClaim');
+  await writeFile(join(folder, 'claims.mjs'), claims);
+  const [untilRoute, route] = exampleUnder('Fastify').split(/^(?=app\.get\()/m);
+  expect(route).toContain('can(');
+  const source = untilRoute?.replace(
+    "import { allow } from './gate.mjs';",
+    "import { allow, issuer } from './claims.mjs';",
+  );
+  await writeFile(join(folder, 'failing.mjs'), `${source}${FAILING_TESTS}`);
+  const { exitCode, output, errors } = await node(folder, 'failing.mjs');
+  expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: expect.any(String) });
+  const failed = { statusCode: 500, error: 'Internal Server Error', message: 'the test of claim store failed' };
+  expect(JSON.parse(output.trim().split('\n').at(-1) ?? '')).toEqual([
+    ...Array.from({ length: 12 }, () => [500, null, failed]),
+    [200, null, { reached: 1 }],
+  ]);
+});
