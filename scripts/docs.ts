@@ -45,7 +45,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
       Object.entries<Preset>(PRESETS).map(([name, preset]) => [
         code(name),
         preset.types.map((type) => (type === undefined ? 'absent' : code(type))).join(', '),
-        preset.clientIdClaims.map(code).join(', '),
+        `${preset.clientIdClaims.map(code).join(', ')}${preset.clientCanBeSubject ? ', else `sub`' : ''}`,
         preset.scopeClaims.map(code).join(', '),
         code(preset.stampedClaim),
       ]),

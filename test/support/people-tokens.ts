@@ -55,6 +55,7 @@ const CLAIMS = {
   },
   openiddict: { ...named, oi_prst: 'shop-app', oi_au_id: '1', oi_tkn_id: '7', role: ['manager'] },
   ping: { ...named, aud: [AUDIENCE], jti: '1', 'p1.userId': USER },
+  jwt: { ...scoped, azp: 'shop-app', roles: ['manager'] },
 } satisfies Record<PresetName, Members>;
 
 /** One row per preset, in their order. */
@@ -81,6 +82,7 @@ const ROWS: readonly [string, PresetName, string | undefined, string, readonly s
   ['Hydra: claims of the consent under ext', 'hydra', 'JWT', 'scp', ['ext']],
   ['OpenIddict', 'openiddict', 'at+jwt', 'scope', ['role']],
   ['PingOne', 'ping', 'at+jwt', 'scope', ['p1.userId']],
+  ['a server without a row', 'jwt', 'JWT', 'scope', ['roles']],
 ];
 
 export const PEOPLE_TOKENS: readonly PersonToken[] = ROWS.map(([name, preset, typ, scopesFrom, alsoIn, also]) => {

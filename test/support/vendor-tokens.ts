@@ -15,7 +15,7 @@ export interface VendorToken {
   readonly subject?: string;
 }
 
-type Expected = Partial<Pick<VendorToken, 'audience' | 'scopes'>>;
+type Expected = Partial<Pick<VendorToken, 'audience' | 'clientId' | 'scopes'>>;
 
 const SCOPES = ['orders:read', 'orders:write'];
 const SERVICE_ACCOUNT = '0d1c8f5e-0000-4000-8000-000000000017';
@@ -79,6 +79,13 @@ const ROWS: readonly [name: string, preset: PresetName, typ: string | undefined,
   ['PingOne: at+jwt', 'ping', 'at+jwt', ofPingOne],
   ['PingOne: no typ, as before 2027-03-02', 'ping', undefined, ofPingOne],
   ['PingFederate: JWT', 'ping', 'JWT', { ...scoped, client_id: 'pos-17' }],
+  [
+    'Spring: no typ, no client id but sub, scopes as an array',
+    ...(['jwt', undefined, { ...common, nbf: NOW, aud: AUDIENCE, sub: 'pos-17', scope: SCOPES }] as const),
+    { clientId: 'sub:pos-17' },
+  ],
+  ['nanoidp: JWT with client_id', 'jwt', 'JWT', { ...scoped, client_id: 'pos-17', token_use: 'access' }],
+  ['a server with azp and scp, at+jwt', 'jwt', 'at+jwt', { ...common, aud: AUDIENCE, azp: 'pos-17', scp: SCOPES }],
 ];
 
 export const VENDOR_TOKENS: readonly VendorToken[] = ROWS.map(([name, preset, typ, claims, also]) => ({

@@ -215,12 +215,16 @@ function readMembers<Name extends string>(body: unknown, known: readonly Name[])
   return { __proto__: null, ...body } as Partial<Record<Name, unknown>>;
 }
 
+/** A gate gives these names to callers whose tokens name no client. */
+const OF_SUBJECTS =
+  'client_id must not begin with "sub:", as the names of callers without a client id do. Choose another id, such as "pos-terminal".';
 /** Parts of a path, and what no log takes. */
 const RESERVED = ['.', '..', '*'];
 
 /** A client id may hold any VSCHAR (RFC 6749 appendix A.1), except what would not survive in a URL. */
 function readClientId(value: unknown): string {
   const fits = typeof value === 'string' && /^[\x20-\x7e]{1,128}$/.test(value) && value.trim() === value;
+  if (fits && value.startsWith('sub:')) throw invalidRequest(OF_SUBJECTS);
   if (fits && !RESERVED.includes(value)) return value;
   throw invalidRequest(
     'client_id must be a string of 1 to 128 printable ASCII characters, without blanks at its ends, and not ".", ".." ' +

@@ -275,7 +275,7 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings, accep
   }
   const { clientIdClaims, stampedClaim } = PRESETS[gate.status().issuers[0]!.preset.name as keyof typeof PRESETS];
   const from = [settings.generationClaim || (Object.hasOwn(auth.claims, stampedClaim) ? stampedClaim : 'iat')];
-  const client = clientIdClaims.find((name) => Object.hasOwn(auth.claims, name)) ?? 'client_id';
+  const client = [...clientIdClaims, 'client_id'].find((name) => Object.hasOwn(auth.claims, name)) ?? 'sub';
   const generation = auth.generation === undefined ? 'not checked' : `${auth.generation} (${from.flat().join('.')})`;
   const context = adviceContext(token, settings);
   const advice = auth.scopes.length === 0 ? scopeAdvice(auth.claims, context) : undefined;

@@ -1,4 +1,5 @@
 import { option } from '../core/options';
+import { subjectOf } from '../core/subject-caller';
 import { FIRST_TIME_MS, isInFuture } from './generation';
 
 /** How far apart the clocks of an issuer's machines may be: by so much a token can outlive its floor. */
@@ -76,11 +77,16 @@ export class Floors {
     return this.#current.size + (this.#previous?.size ?? 0);
   }
 
+  /** The floor of a caller. That of its subject counts too where it is named by that: triggers and publishers write the raw id. */
   get(clientId: string): number | undefined {
-    const current = this.#current.get(clientId) ?? -1;
-    const previous = this.#previous?.get(clientId) ?? -1;
-    const floor = Math.max(current, previous);
+    const subject = subjectOf(clientId);
+    const floor = Math.max(this.#own(clientId), subject === undefined ? -1 : this.#own(subject));
     return floor < 0 ? undefined : floor;
+  }
+
+  /** The floor under this very name; -1: none. */
+  #own(id: string): number {
+    return Math.max(this.#current.get(id) ?? -1, this.#previous?.get(id) ?? -1);
   }
 
   /** Raises the floor of one client; `false` where it is as high already. */
@@ -89,7 +95,7 @@ export class Floors {
       this.hasCounter = true;
       this.onCounter?.();
     }
-    if (generation <= (this.get(clientId) ?? -1)) return false;
+    if (generation <= this.#own(clientId)) return false;
     this.#current.set(clientId, generation);
     this.onRaise?.(clientId);
     return true;
@@ -100,8 +106,10 @@ export class Floors {
     this.pending.set(clientId, (this.pending.get(clientId) ?? new Set()).add(generation));
   }
 
-  /** Raises the floors of one client whose time has come. */
+  /** Raises the floors of a caller whose time has come. */
   raiseDue(clientId: string, nowMs: number): void {
+    const subject = subjectOf(clientId);
+    if (subject !== undefined) this.raiseDue(subject, nowMs);
     const floors = this.pending.get(clientId) ?? new Set();
     for (const floor of floors) {
       if (isInFuture(floor, nowMs, this.#skewMs)) continue;
@@ -113,7 +121,8 @@ export class Floors {
 
   /** Whether a generation is below a floor whose time comes within an hour. */
   isBelowPending(clientId: string, generation: number, nowMs: number): boolean {
-    const floors = [...(this.pending.get(clientId) ?? [])];
+    const ids = [clientId, subjectOf(clientId) ?? clientId];
+    const floors = ids.flatMap((id) => [...(this.pending.get(id) ?? [])]);
     return floors.some((floor) => generation < floor && floor <= nowMs + MAX_AHEAD_MS);
   }
 

@@ -10,6 +10,7 @@ import { REASONS } from '../core/reasons';
 import { hasUserInfo, parseUrl, withoutSlash } from '../core/urls';
 import { headerOf, usesDpop } from '../token/bearer';
 import type { TokenRequest } from '../token/bearer';
+import { unitOf } from '../token/fair-queue';
 import { checkHeader, parseToken } from '../token/jws';
 import { importKey, unsuitable } from '../token/keys/key-set';
 import type { VerificationKey } from '../token/keys/key-set';
@@ -110,7 +111,7 @@ export function dpop(options: DpopOptions = {}): Possession {
       if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
       const untilMs = acceptedUntilMs(proof, nowMs, clockToleranceMs);
       const store = settings.replayStore ?? (memory ??= memoryReplayStore(clock, undefined, gate.logger));
-      if (!isTrial) await remember(store, proof, untilMs, { clockToleranceMs, client: caller.client });
+      if (!isTrial) await remember(store, proof, untilMs, { clockToleranceMs, client: unitOf(caller) });
       return nonces?.isAging(untilMs, nowMs) ? nonces.make(nowMs) : undefined;
     },
   };

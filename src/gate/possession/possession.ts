@@ -51,7 +51,7 @@ export interface BoundRequest {
   /** What the token names as its key. */
   readonly bound: string;
   /** Counts as the client of the token. */
-  readonly caller: Caller & { readonly client: string };
+  readonly caller: Caller;
   /** Does not use up the proof, because another gate decides. */
   readonly isTrial: boolean;
   readonly gate: PossessionGate;

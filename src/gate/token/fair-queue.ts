@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { AuthError } from '../core/errors';
+import { subjectOf } from '../core/subject-caller';
 
 /** The caller of a request, as far as it decides when its turn is; `address` is an IP address. */
 export interface Caller {
@@ -10,9 +11,9 @@ export interface Caller {
   readonly client?: string | undefined;
 }
 
-/** Names a client among those of all issuers. */
-export function clientUnit(issuer: string, clientId: string): string {
-  return `client ${issuer} ${clientId}`;
+/** Names a client among those of all issuers; `undefined`, so that its site counts, for one that is named by its subject alone. */
+export function clientUnit(issuer: string, clientId: string): string | undefined {
+  return subjectOf(clientId) === undefined ? `client ${issuer} ${clientId}` : undefined;
 }
 
 /** Who is counted, by what a caller cannot have many of: its client where that is proven, else its site. */

@@ -1,8 +1,8 @@
 import { AuthError } from '../core/errors';
 import type { Clock } from '../core/clock';
 import { ownMembers } from '../core/objects';
-import { freezeJson } from '../net/strict-json';
 import type { JsonObject } from '../net/strict-json';
+import type { Preset } from './presets';
 import { claimsCheck, isBoundByDpop } from './verify';
 import type { ClaimRules, ClaimsCheck } from './verify';
 
@@ -14,33 +14,38 @@ const KIND_MEMBERS = ['token_type', 'token_use', 'typ'];
 const ACCESS_TOKEN_KINDS = ['bearer', 'access_token', 'access', 'at+jwt'];
 
 /**
- * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
- * issuer itself responded, and that the members which only some servers return (`sub`, `jti`) may be.
+ * The preset of introspection responses: the members which only some servers return (`sub`, `jti`) may be missing, client and
+ * scopes can have the names of RFC 7662 section 2.2, also where the JWTs of this issuer have other claims.
  *
- * @param canLackClient - accepts a response without a client id (optional in RFC 7662 section 2.2), whose client is then called
- *   `sub:<sub>`: the name of a user alone could be that of a client
+ * @param clientCanBeSubject - accepts a response without a client id, which is optional there
  */
-export function introspectedClaimsCheck(rules: ClaimRules, canLackClient: boolean, clock: Clock): ClaimsCheck {
-  const { preset, issuer } = rules;
+export function presetOfResponses(preset: Preset, clientCanBeSubject: boolean): Preset {
   const clientIdClaims = [...new Set([...preset.clientIdClaims, 'client_id'])];
-  const relaxed = { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: [] } };
-  const verifyClaims = claimsCheck(relaxed, clock);
+  const scopeClaims = [...preset.scopeClaims, 'scope'];
+  return { ...preset, clientIdClaims, clientCanBeSubject, scopeClaims, requiredClaims: [], fixedClaims: [] };
+}
 
-  /** The claims with the name of their client, for the check only. */
-  function withClient(claims: JsonObject): JsonObject {
-    const { sub } = claims;
-    if (clientIdClaims.some((name) => claims[name] !== undefined)) return claims;
-    if (!canLackClient || typeof sub !== 'string' || sub === '') throw new AuthError('invalid_claims', WITHOUT_CLIENT);
-    return ownMembers({ ...claims, client_id: `sub:${sub}` });
-  }
+/**
+ * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
+ * issuer itself responded.
+ *
+ * @param rules - with the preset of responses
+ */
+export function introspectedClaimsCheck(rules: ClaimRules, clock: Clock): ClaimsCheck {
+  const { issuer, preset } = rules;
+  const verifyClaims = claimsCheck(rules, clock);
 
   return function verifyIntrospected(given) {
     for (const member of KIND_MEMBERS) checkKind(given[member], given);
     if (given['iat'] === undefined && !rules.issueTimeCanBeAbsent) {
       throw new AuthError('invalid_claims', WITHOUT_ISSUE_TIME);
     }
-    const claims = 'iss' in given ? given : ownMembers({ iss: issuer, ...given });
-    return { ...verifyClaims(withClient(claims)), claims: freezeJson(claims) };
+    const hasClient = preset.clientIdClaims.some((name) => given[name] !== undefined);
+    const { sub } = given;
+    if (!hasClient && !(preset.clientCanBeSubject && typeof sub === 'string' && sub !== '')) {
+      throw new AuthError('invalid_claims', WITHOUT_CLIENT);
+    }
+    return verifyClaims('iss' in given ? given : ownMembers({ iss: issuer, ...given }));
   };
 }
 

@@ -7,6 +7,8 @@ export interface Preset {
   readonly types: readonly (string | undefined)[];
   /** Claims that hold the client id, the first one present counts. */
   readonly clientIdClaims: readonly string[];
+  /** Whether a token without a client id is accepted: then the caller is `sub:<sub>`. */
+  readonly clientCanBeSubject?: boolean;
   /** Claims that hold the scopes, the first one present counts. */
   readonly scopeClaims: readonly string[];
   /** Claims that must be there beyond `iss`, `exp` and `iat`, which every token needs. */
@@ -74,33 +76,45 @@ export const PRESETS = {
     types: ['at+jwt', 'jwt', undefined],
     requiredClaims: ['aud', 'client_id'],
   },
+  // For signed JWTs of any other server: never chosen by a URL.
+  jwt: {
+    ...PLAIN,
+    types: [undefined, 'jwt', 'at+jwt'],
+    clientIdClaims: ['client_id', 'azp', 'cid', 'appid'],
+    clientCanBeSubject: true,
+    scopeClaims: ['scope', 'scp'],
+  },
 } as const satisfies Record<string, Preset>;
 
 /**
  * What shows that a token is an ID token (OpenID Connect Core 1.0 section 2), where `typ` does not; `undefined`: it is
  * not one. A claim with which the issuer itself names an access token, such as Keycloak's `typ`, outweighs `nonce` and
- * `auth_time`.
+ * `auth_time`. Where no claim names a client, each of these is a sign, and so is `events` of a logout token.
  */
-export function signOfIdToken(claims: JsonObject, { fixedClaims }: Preset): string | undefined {
+export function signOfIdToken(
+  claims: JsonObject,
+  { fixedClaims, clientIdClaims, clientCanBeSubject }: Preset,
+): string | undefined {
   // A hash of what was issued with it: only an ID token has one.
   const { at_hash: ofToken, c_hash: ofCode, nonce, auth_time: authenticatedAt, scope, scp } = claims;
   if (ofToken !== undefined) return 'at_hash';
   if (ofCode !== undefined) return 'c_hash';
+  const isOfSubject = clientCanBeSubject && clientIdClaims.every((name) => claims[name] === undefined);
+  if (isOfSubject) return ['nonce', 'auth_time', 'events'].find((name) => claims[name] !== undefined);
   if (nonce === undefined && authenticatedAt === undefined) return undefined;
   if (scope !== undefined || scp !== undefined || !isForItsClient(claims)) return undefined;
   if (fixedClaims.some(([name, ...values]) => values.some((value) => claims[name] === value))) return undefined;
   return `${nonce === undefined ? 'auth_time' : 'nonce'}, no scopes, and aud is its own client`;
 }
 
-/** Whether a token is for no API, but for the client that it was issued to. */
-export function isForItsClient(claims: JsonObject): boolean {
+/** Whether a token is for no API, but for the client that it was issued to; `also`: other claims that may name it. */
+export function isForItsClient(claims: JsonObject, also: readonly string[] = []): boolean {
   const { aud } = claims;
   const audience: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
-  return typeof audience === 'string' && CLIENT_ID_CLAIMS.some((name) => claims[name] === audience);
+  return (
+    typeof audience === 'string' && [...PRESETS.jwt.clientIdClaims, ...also].some((name) => claims[name] === audience)
+  );
 }
-
-/** Where any family puts the client id. */
-export const CLIENT_ID_CLAIMS = ['azp', 'client_id', 'cid', 'appid'];
 
 /** Name of an issuer preset. */
 export type PresetName = keyof typeof PRESETS;

@@ -2,6 +2,7 @@ import { AuthError } from '../core/errors';
 import type { Clock } from '../core/clock';
 import { isObject } from '../core/objects';
 import { describe } from '../core/options';
+import { subjectCaller, subjectOf } from '../core/subject-caller';
 import type { Caller } from './fair-queue';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
@@ -102,7 +103,8 @@ export class TokenVerifier {
 /** An ID token is for the client that reads it: as an access token it would grant that client the API. */
 function refuseIdToken(claims: JsonObject, preset: Preset): void {
   const sign = signOfIdToken(claims, preset);
-  if (sign !== undefined) throw new AuthError('wrong_type', { privateDetail: `an ID token (${sign})` });
+  const kind = sign === 'events' ? 'a logout token' : 'an ID token';
+  if (sign !== undefined) throw new AuthError('wrong_type', { privateDetail: `${kind} (${sign})` });
 }
 
 interface TokenVerifierOptions {
@@ -270,13 +272,25 @@ export function isBoundByDpop({ cnf }: JsonObject): boolean {
   return isObject(cnf) && cnf['jkt'] !== undefined;
 }
 
-function readClientId(claims: JsonObject, { clientIdClaims }: Preset): string {
+function readClientId(claims: JsonObject, { clientIdClaims, clientCanBeSubject }: Preset): string {
+  const odd = clientIdClaims.find((name) => subjectOf(claims[name]) !== undefined);
+  if (odd !== undefined) throw invalid(`${odd} begins with "sub:", as the names of callers without a client id do`);
   for (const name of clientIdClaims) {
     const clientId = optionalText(claims, name);
     if (clientId === '') throw invalid('the client id is empty');
     if (clientId !== undefined) return clientId;
   }
-  return missing(clientIdClaims.join(' or '));
+  const names = clientIdClaims.join(' or ');
+  if (!clientCanBeSubject) return missing(names);
+  return subjectCaller(optionalText(claims, 'sub') || missing(`${names} or sub`));
+}
+
+/** The client of a token whose claims may be refused. */
+export function clientNamedIn(claims: JsonObject, { clientIdClaims, clientCanBeSubject }: Preset): string | undefined {
+  const ids = clientIdClaims.map((name) => claims[name]);
+  const { sub } = claims;
+  if (clientCanBeSubject && typeof sub === 'string' && ids.every((id) => id === undefined)) return subjectCaller(sub);
+  return ids.find((id) => typeof id === 'string' && subjectOf(id) === undefined) as string | undefined;
 }
 
 function optionalText(claims: JsonObject, name: string): string | undefined {

@@ -3,6 +3,7 @@ import { AuthError } from '../core/errors';
 import type { Timer } from '../core/clock';
 import { errorText } from '../core/logger';
 import type { Reason } from '../core/reasons';
+import { subjectCaller } from '../core/subject-caller';
 import type { Auth } from './options';
 import type { GateSettings } from './read-options';
 import type { GateVerifier } from './verifier';
@@ -96,9 +97,12 @@ export class HeldCallers {
   }
 
   #onFloor(issuer: string, clientId: string): void {
-    const client = this.#clients.size > 0 ? clientOf({ issuer, clientId }) : '';
-    if (!this.#clients.has(client)) return;
-    this.#due.add(client);
+    if (this.#clients.size === 0) return;
+    // The floor of `x` counts for a caller `sub:x` too.
+    const ids = [clientId, subjectCaller(clientId)].map((id) => clientOf({ issuer, clientId: id }));
+    const held = ids.filter((client) => this.#clients.has(client));
+    if (held.length === 0) return;
+    for (const client of held) this.#due.add(client);
     // In the next turn: a floor may rise while a request of the client is decided.
     this.#soon ??= this.#settings.schedule(() => {
       this.#soon = undefined;

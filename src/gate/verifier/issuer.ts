@@ -12,10 +12,11 @@ import { staticKeys } from '../token/keys/key-set';
 import type { KeySource, VerificationKey } from '../token/keys/key-set';
 import { keptKeys } from '../token/keys/key-store';
 import { remoteKeys } from '../token/keys/remote-keys';
+import type { Preset } from '../token/presets';
 import { scopeReader } from '../token/scopes';
 import type { SignatureVerifier } from '../token/signature';
 import type { JsonObject } from '../net/strict-json';
-import { claimsCheck, TokenVerifier } from '../token/verify';
+import { claimsCheck, clientNamedIn, TokenVerifier } from '../token/verify';
 import type { ClaimsCheck } from '../token/verify';
 import type { Auth } from './options';
 import type { GateDependencies, IssuerSettings } from './read-options';
@@ -24,8 +25,7 @@ import type { GateDependencies, IssuerSettings } from './read-options';
 interface ClaimsPolicy {
   readonly verifyClaims: ClaimsCheck;
   readonly readScopes: ReturnType<typeof scopeReader>;
-  /** Where the id of the client is. */
-  readonly clientIdClaims: readonly string[];
+  readonly preset: Preset;
 }
 
 /** Everything that decides about the tokens of one issuer. */
@@ -66,7 +66,7 @@ export function openIssuer(
   const policy = {
     verifyClaims: claimsCheck(settings, clock),
     readScopes: scopeReader(preset.scopeClaims, scopes),
-    clientIdClaims: preset.clientIdClaims,
+    preset,
   };
   if (generations) activity.publish('opened');
   const close = async (): Promise<void> => {
@@ -240,8 +240,7 @@ export class TrustedToken {
   #client(): AuthError['client'] {
     const { issuer } = this.context;
     if ((this.claims['iss'] ?? issuer) !== issuer) return undefined;
-    const ids = this.#policy.clientIdClaims.map((name) => this.claims[name]);
-    return { issuer, clientId: ids.find((id) => typeof id === 'string') };
+    return { issuer, clientId: clientNamedIn(this.claims, this.#policy.preset) };
   }
 
   /**

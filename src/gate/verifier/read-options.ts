@@ -278,6 +278,7 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
   const { issuer, authUrl = issuer, jwksUri, keys, opaque, generationSource, ...others } = values;
   const { audience: _audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
   checkUrls(values, ofGate);
+  requireClients(values);
   const presetChoice = presetOf(values);
   const preset: Preset = PRESETS[presetChoice.name];
   const { generationClaim = preset.stampedClaim } = values;
@@ -296,6 +297,16 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
     clockToleranceMs: 1000 * clockToleranceSeconds,
     maxTokenAgeMs: 1000 * maxTokenAgeSeconds,
   };
+}
+
+/** Their accounts are anybody's, and get tokens with any `aud`. */
+const SIGN_FOR_EVERYBODY = ['token.actions.githubusercontent.com', 'gitlab.com', 'accounts.google.com'];
+
+function requireClients({ issuer, clientIds }: ValuesOf<typeof ISSUER_OPTIONS>): void {
+  const host = parseUrl(issuer)?.hostname ?? issuer;
+  if (clientIds || !SIGN_FOR_EVERYBODY.includes(host)) return;
+  const why = `${host} signs tokens for everybody, with any aud: name the accepted callers, such as "sub:<sub of yours>"`;
+  throw wrong(`option "clientIds" is required for this issuer: ${why}`);
 }
 
 /** With given keys nothing is fetched from the issuer, so its name need not be a URL. */

@@ -5,7 +5,7 @@ import type { GateStatus, IssuerStatus } from '../core/status';
 import { describe } from '../core/options';
 import { clientUnit } from '../token/fair-queue';
 import type { Caller } from '../token/fair-queue';
-import { introspectedClaimsCheck } from '../token/introspected-claims';
+import { introspectedClaimsCheck, presetOfResponses } from '../token/introspected-claims';
 import { introspectionEndpoint, introspector } from '../token/introspection';
 import { describeNoToken, isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
@@ -220,16 +220,15 @@ class OpaqueVerifier implements Verifier {
     opaque: NonNullable<IssuerSettings['opaque']>,
     dependencies: GateSettings,
   ) {
-    const { issuer, authUrl, checkUrl, preset, scopes, generationClaim, clientIds } = settings;
+    const { issuer, authUrl, checkUrl, scopes, generationClaim, clientIds } = settings;
     // Neither a floor nor the option needs the name of a client.
     const issueTimeCanBeAbsent = generationClaim === undefined;
-    const canLackClient = issueTimeCanBeAbsent && clientIds === undefined;
-    const rules = { ...settings, audiences: settings.opaqueAudiences, issueTimeCanBeAbsent };
+    const preset = presetOfResponses(settings.preset, issueTimeCanBeAbsent && clientIds === undefined);
+    const rules = { ...settings, preset, audiences: settings.opaqueAudiences, issueTimeCanBeAbsent };
     const policy = {
-      verifyClaims: introspectedClaimsCheck(rules, canLackClient, dependencies.clock),
-      // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
-      readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
-      clientIdClaims: [...preset.clientIdClaims, 'client_id'],
+      verifyClaims: introspectedClaimsCheck(rules, dependencies.clock),
+      readScopes: scopeReader(preset.scopeClaims, scopes),
+      preset,
     };
     const document = { issuer, authUrl, checkUrl, maxBytes: MAX_RESPONSE_BYTES };
     const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });

@@ -45,6 +45,11 @@ describe('bad input', () => {
       ['an empty client_id', { ...NEW, client_id: '' }, `${ID}got "".`],
       ['a blank in front', { ...NEW, client_id: ' a' }, `${ID}got " a".`],
       ['a dot segment', { ...NEW, client_id: '..' }, `${ID}got "..".`],
+      [
+        'a client_id that is the name of a caller without one',
+        { ...NEW, client_id: 'sub:pos-17' },
+        'client_id must not begin with "sub:", as the names of callers without a client id do. Choose another id, such as "pos-terminal".',
+      ],
       ['a line break in client_id', { ...NEW, client_id: 'a\nb' }, `${ID}got "a\\nb".`],
       ['no ASCII in client_id', { ...NEW, client_id: 'käse' }, `${ID}got "käse".`],
       ['a long client_id', { ...NEW, client_id: 'x'.repeat(129) }, `${ID}got "${'x'.repeat(57)}...".`],

@@ -109,6 +109,9 @@ describe('presets: tokens as authorization servers make them', () => {
     ['ping', 'another typ', { typ: 'logout+jwt' }, 'wrong_type'],
     ['ping', 'the payload of an ID token of PingOne', { typ: undefined, claims: ID_TOKEN }, 'invalid_claims'],
     ['ping', 'no aud', { claims: { aud: undefined } }, 'invalid_claims'],
+    ['jwt', 'another typ', { typ: 'logout+jwt' }, 'wrong_type'],
+    ['jwt', 'no aud', { claims: { aud: undefined } }, 'wrong_audience'],
+    ['jwt', 'no client id and no sub', { claims: { sub: undefined } }, 'invalid_claims'],
   ];
   it.each(rows)('%s refuses %s', async (preset, _what, changes, reason) => {
     const vendor = first(preset);
@@ -183,27 +186,30 @@ describe('a token of one authorization server, at the presets of others', () => 
   };
 
   /** What each preset makes of the tokens of its neighbours. */
-  const HEAD = 'rfc9068 identityserver keycloak auth0 okta entra cognito hydra openiddict ping';
+  const HEAD = 'rfc9068 identityserver keycloak auth0 okta entra cognito hydra openiddict ping jwt';
   const SCOPES = { scopes: ['orders:read'] };
   const TABLE: Readonly<Record<string, string>> = {
-    'RFC 9068': '= + C + T T T T + +',
-    'Duende: scopes as an array, no sub, generation as a string': 'C = C + T T T T C +',
-    'Duende: scopes as a string, no aud': 'C = C A T T T T C C',
-    OpenIddict: 'C + C + T T T T = +',
-    'Keycloak: service account': 'T T = + C S C + T +',
-    'Keycloak: at+jwt by an option of the client': '+ + = + T T T T + +',
-    'Auth0: own profile': 'T T C = C S C C T C',
-    'Auth0: RFC 9068 profile': '+ + C = T T T T + +',
-    'Auth0: permissions of RBAC alone': 'T T C = C S C C T C',
-    Okta: 'T T T T = T C T T C',
-    'Entra v2: app roles': 'T T C S C = C C T C',
-    'Entra v1: appid': 'T T C C C = C C T C',
-    'Cognito: no aud, scopes after the resource server': 'T T T T C T = T T C',
-    'Hydra: scp as an array': 'T T C S C C C = T S',
-    'Hydra: scope as a string': 'T T C + C C C = T +',
-    'PingOne: at+jwt': 'C + C + T T T T C =',
-    'PingOne: no typ, as before 2027-03-02': 'T T T T C T C T T =',
-    'PingFederate: JWT': 'T T C + C C C + T =',
+    'RFC 9068': '= + C + T T T T + + +',
+    'Duende: scopes as an array, no sub, generation as a string': 'C = C + T T T T C + +',
+    'Duende: scopes as a string, no aud': 'C = C A T T T T C C A',
+    OpenIddict: 'C + C + T T T T = + +',
+    'Keycloak: service account': 'T T = + C S C + T + +',
+    'Keycloak: at+jwt by an option of the client': '+ + = + T T T T + + +',
+    'Auth0: own profile': 'T T C = C S C C T C +',
+    'Auth0: RFC 9068 profile': '+ + C = T T T T + + +',
+    'Auth0: permissions of RBAC alone': 'T T C = C S C C T C S',
+    Okta: 'T T T T = T C T T C +',
+    'Entra v2: app roles': 'T T C S C = C C T C S',
+    'Entra v1: appid': 'T T C C C = C C T C S',
+    'Cognito: no aud, scopes after the resource server': 'T T T T C T = T T C A',
+    'Hydra: scp as an array': 'T T C S C C C = T S +',
+    'Hydra: scope as a string': 'T T C + C C C = T + +',
+    'PingOne: at+jwt': 'C + C + T T T T C = +',
+    'PingOne: no typ, as before 2027-03-02': 'T T T T C T C T T = +',
+    'PingFederate: JWT': 'T T C + C C C + T = +',
+    'Spring: no typ, no client id but sub, scopes as an array': 'T T T T C T C T T C =',
+    'nanoidp: JWT with client_id': 'T T C + C C + + T + =',
+    'a server with azp and scp, at+jwt': 'C C C S T T T T C C =',
   };
 
   function gateFor(preset: PresetName, { audience }: VendorToken): ReturnType<typeof gateApp> {

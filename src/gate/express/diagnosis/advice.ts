@@ -71,7 +71,8 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
   const token = attempt(() => parseToken(raw));
   if (!token) return context.opaque && !isJwsShaped(raw) ? undefined : adviceForText(raw, context);
   if (MICROSOFT_GRAPH.has(token.claims['aud'])) return FOR_GRAPH;
-  if (reason === 'wrong_type' && signOfIdToken(token.claims, context.preset) !== undefined) return ID_TOKEN;
+  const sign = reason === 'wrong_type' ? signOfIdToken(token.claims, context.preset) : undefined;
+  if (sign !== undefined) return sign === 'events' ? LOGOUT_TOKEN : ID_TOKEN;
   return (DEPENDS_ON_PRESET.has(reason) ? presetAdvice(token, context) : undefined) ?? adviceOn(reason, token, context);
 }
 
@@ -82,11 +83,11 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
 function presetAdvice(token: UnverifiedToken, context: AdviceContext): Advice | undefined {
   const { header, claims } = token;
   const selected = context.presetName ?? PRESET_NAMES.find((name) => PRESETS[name] === context.preset);
-  const lack = lackOf(claims, { name: selected, preset: context.preset });
+  const lack = lackOf(claims, context.preset);
   const recognized = recognizeToken(token, context.jwksUri);
   if (recognized && recognized.preset !== selected) {
     const { preset, signs } = recognized;
-    const more = lackOf(claims, { name: preset, preset: PRESETS[preset] });
+    const more = lackOf(claims, PRESETS[preset]);
     const also = more.length > 0 ? `, and the server must add ${more.join(', ')}` : '';
     return { why: `this token looks like ${preset} (${signs.join(', ')})${also}`, option: 'preset', value: preset };
   }
@@ -97,7 +98,7 @@ function presetAdvice(token: UnverifiedToken, context: AdviceContext): Advice | 
   const setting = selected && TYPE_SETTINGS[selected];
   if (!isTyped && setting) return { why: `${why}: ${setting}` };
   const added = `have the server add ${lack.join(', ')}`;
-  if (fitsAnyServer(token, selected)) {
+  if (selected !== 'jwt' && fitsAnyServer(token)) {
     const otherwise = isTyped ? added : 'have the issuer make access tokens by RFC 9068';
     return { why, option: 'preset', value: 'jwt', otherwise };
   }
@@ -158,7 +159,7 @@ function issuerAdvice({ iss: issuer, tid, ver }: JsonObject, expected: string): 
 }
 
 function audienceAdvice(claims: JsonObject): Advice {
-  if (isForItsClient(claims)) return FOR_ITS_CLIENT;
+  if (isForItsClient(claims, ['sub'])) return FOR_ITS_CLIENT;
   const audiences = [claims['aud']].flat().filter((audience) => typeof audience === 'string');
   if (audiences.length === 0) return isLightweight(claims) ? LIGHTWEIGHT : NO_AUDIENCE;
   const why = `aud is ${JSON.stringify(claims['aud']).slice(0, 200)}`;
@@ -171,7 +172,7 @@ function audienceAdvice(claims: JsonObject): Advice {
 function sharedBy(audience: string, { iss, ...claims }: JsonObject): string | undefined {
   const shared = SHARED_AUDIENCES.find(([pattern]) => pattern.test(audience));
   if (shared) return shared[1];
-  if (isForItsClient({ ...claims, aud: audience })) return `which is the client itself: ${ASK_FOR_AUDIENCE}`;
+  if (isForItsClient({ ...claims, aud: audience }, ['sub'])) return `which is the client itself: ${ASK_FOR_AUDIENCE}`;
   const base = typeof iss === 'string' ? iss.replace(/\/?$/, '/') : '/';
   const isOfIssuer = OF_ISSUER.some((path) => audience === base + path);
   return isOfIssuer ? `which is the authorization server itself: ${ASK_FOR_AUDIENCE}` : undefined;
@@ -215,6 +216,9 @@ const ENTRA_V1: Advice = {
 };
 const ID_TOKEN: Advice = {
   why: 'this is an ID token, which is for the client itself: send the access token, and request one for the audience of this API',
+};
+const LOGOUT_TOKEN: Advice = {
+  why: 'this is a logout token or a security event, which tells of a change and grants nothing: send the access token',
 };
 const FOR_ITS_CLIENT: Advice = {
   why: 'aud is the client itself, as in an ID token: request an access token for the audience of this API',

@@ -1,6 +1,8 @@
 import type { UnverifiedToken } from '../../token/jws';
-import { CLIENT_ID_CLAIMS, presetOfUrl, PRESETS } from '../../token/presets';
+import { attempt } from '../../core/objects';
+import { presetOfUrl, PRESETS } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
+import { claimsCheck, REGISTERED_CONFIRMATIONS } from '../../token/verify';
 import type { JsonObject } from '../../net/strict-json';
 
 /** What a token shows of itself. */
@@ -81,13 +83,9 @@ export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | und
 const NEEDED = ['iss', 'aud', 'exp', 'iat'];
 
 /** The claims that a preset needs and a token has not: all at once. */
-export function lackOf(
-  claims: JsonObject,
-  { name, preset }: { readonly name: PresetName | undefined; readonly preset: Preset },
-): readonly string[] {
+export function lackOf(claims: JsonObject, preset: Preset): readonly string[] {
   const fixed = preset.fixedClaims.map(([claim]) => claim);
-  // The preset for any server falls back to the subject.
-  const ids = name === ANY_SERVER ? [...CLIENT_ID_CLAIMS, 'sub'] : preset.clientIdClaims;
+  const ids = [...preset.clientIdClaims, ...(preset.clientCanBeSubject ? ['sub'] : [])];
   const needed = [...NEEDED, ...preset.requiredClaims, ...fixed].filter((claim) => {
     return claims[claim] === undefined && !ids.includes(claim) && !(claim === 'aud' && preset.audienceCanBeAbsent);
   });
@@ -95,14 +93,14 @@ export function lackOf(
   return [...new Set([...needed, ...(hasClient ? [] : [ids.join(' or ')])])];
 }
 
-/** The preset for signed JWTs of servers without a row of their own. */
-const ANY_SERVER: string = 'jwt';
-
-/** Whether that preset accepts the type and the claims of a token that the selected one refuses. */
-export function fitsAnyServer({ header, claims }: Shape, selected: PresetName | undefined): boolean {
-  const preset = (PRESETS as Readonly<Record<string, Preset>>)[ANY_SERVER];
-  if (!preset || selected === ANY_SERVER || isOfAnotherKind(claims)) return false;
-  return hasType(header, preset) && lackOf(claims, { name: ANY_SERVER as PresetName, preset }).length === 0;
+/** Whether the preset for servers without a row of their own accepts the type and the claims of a token, whatever the time. */
+export function fitsAnyServer({ header, claims }: Shape): boolean {
+  const { jwt: preset } = PRESETS;
+  if (!hasType(header, preset) || isOfAnotherKind(claims) || lackOf(claims, preset).length > 0) return false;
+  const ofToken = { issuer: String(claims['iss']), audiences: false, clientIds: undefined } as const;
+  const times = { clockToleranceMs: Infinity, maxTokenAgeMs: Infinity };
+  const check = claimsCheck({ preset, ...ofToken, ...times, confirmations: [...REGISTERED_CONFIRMATIONS] }, Date.now);
+  return attempt(() => check(claims)) !== undefined;
 }
 
 /** Whether a preset accepts the `typ` of a token. */

@@ -210,12 +210,12 @@ describe('advice', () => {
     [
       'wrong_type',
       { header: { typ: 'JWT' } },
-      'typ is "JWT": have the issuer make access tokens by RFC 9068, or select the preset of its vendor',
+      'typ is "JWT": set TILLGATE_PRESET=jwt, or have the issuer make access tokens by RFC 9068',
     ],
     [
       'wrong_type',
       { header: { typ: undefined } },
-      'the token has no typ: have the issuer make access tokens by RFC 9068, or select the preset of its vendor',
+      'the token has no typ: set TILLGATE_PRESET=jwt, or have the issuer make access tokens by RFC 9068',
     ],
     [
       'invalid_claims',

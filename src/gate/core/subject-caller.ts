@@ -1,0 +1,13 @@
+const SUBJECT_PREFIX = 'sub:';
+
+/** The name of a caller whose token names no client: a subject alone could be the id of a client. */
+export function subjectCaller(subject: string): string {
+  return SUBJECT_PREFIX + subject;
+}
+
+/** The subject of a caller that is named by it; `undefined` for a client id, none of which begins with `sub:`. */
+export function subjectOf(clientId: unknown): string | undefined {
+  return typeof clientId === 'string' && clientId.startsWith(SUBJECT_PREFIX)
+    ? clientId.slice(SUBJECT_PREFIX.length)
+    : undefined;
+}
