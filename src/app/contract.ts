@@ -1,9 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 
-/** openapi.yaml: what callers may send, what they get, and which scopes they need. */
-export const CONTRACT_FILE = join(__dirname, '../../openapi.yaml');
+/** openapi.yaml: what callers may send, what they get, and which scopes they need. `dist` of a clone is one folder deeper. */
+export const CONTRACT_FILE = join(
+  __dirname,
+  existsSync(join(__dirname, '../../openapi.yaml')) ? '../..' : '../../..',
+  'openapi.yaml',
+);
 
 /** The part of openapi.yaml that this app reads. */
 export interface Contract {
