@@ -12,6 +12,7 @@ import { healthRoutes } from './health';
 import { logRequests, noteDecision, requestId } from './log';
 import { frontPage, problemPages, withoutSlash } from './pages';
 import { clientRateLimit } from './rate-limit';
+import { resourceMetadata } from './resource-metadata';
 import type { AppSettings } from './settings';
 
 /** The commerce API; it does not listen. */
@@ -68,6 +69,7 @@ export function createApp(settings: AppSettings, clock?: () => number): Commerce
   app.use(frontPage(contract, settings));
   if (!production) app.use(docsPage(contract, settings));
   app.use(problemPages());
+  app.use(resourceMetadata(gate, contract, baseUrl));
   app.use(protectedResourceMetadata(gate));
   app.use('/v1', v1);
   app.use((_req, _res, next) => next({ status: 404 }));

@@ -1,5 +1,6 @@
 import type { Express } from 'express';
 import request from 'supertest';
+import { loadContract, scopesOf } from '../../src/app/contract';
 import { dpop, mtls } from '../../src/gate/possession';
 import { auditRoutes, createTestIssuer, expectProblem } from '../../src/testing';
 import { appScene, issuer } from './app-scene';
@@ -87,7 +88,30 @@ describe('the scaffold', () => {
       resource: 'http://127.0.0.1:3000',
       authorization_servers: ['https://login.test'],
       bearer_methods_supported: ['header'],
+      scopes_supported: scopesOf(loadContract()),
     });
+    expect(scopesOf(loadContract())).toHaveLength(29);
+    expect(response.headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'access-control-allow-origin': '*',
+      'cache-control': 'public, max-age=300',
+    });
+    const head = await request(app).head('/.well-known/oauth-protected-resource');
+    expect([head.status, head.headers['content-length']]).toEqual([200, response.headers['content-length']]);
+    const refused = await request(app).delete('/.well-known/oauth-protected-resource');
+    expectProblem(refused, { status: 405, code: 'method_not_allowed' });
+    expect(refused.headers['allow']).toBe('GET, HEAD, OPTIONS');
+  });
+
+  it('does not put the scopes that it publishes into its 401', async () => {
+    const refused = await request(app).get('/v1/orders');
+    expect(refused.headers['www-authenticate']).not.toContain('scope=');
+  });
+
+  it('publishes them below the path of its base URL too, where the URL goes on with it', async () => {
+    const { app: below } = appScene({ TILLGATE_BASE_URL: 'https://api.test/shop' });
+    const { body } = await request(below).get('/.well-known/oauth-protected-resource/shop');
+    expect(body).toMatchObject({ resource: 'https://api.test/shop', scopes_supported: scopesOf(loadContract()) });
   });
 
   it('publishes how its gate binds tokens, and starts with a base URL without TLS', async () => {
