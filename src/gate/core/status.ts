@@ -38,6 +38,8 @@ export interface GateStatus {
       /** Milliseconds since the publisher was heard from; absent where it keeps no mark. */
       readonly silentMs?: number;
       readonly floors: number;
+      /** Clients whose superseded tokens came within 5 minutes, 1,000 at most; absent where none came. */
+      readonly supersededClients?: number;
       /** Why the last read failed; for operators only. */
       readonly lastError?: string;
       readonly reads: number;

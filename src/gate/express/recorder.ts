@@ -39,6 +39,7 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
   }
 
   function refused(req: GateRequest, error: AuthError, auth?: Auth, timing?: Timing): void {
+    if (error.reason === 'superseded' && error.client) verifier.noteSuperseded(error.client);
     const isLogged = logger !== silentLogger;
     if (!isLogged && !onDecision && !decisionChannel.hasSubscribers) return;
     const { reason, status } = error;

@@ -1,6 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import { ask } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import type { GenerationStatus } from '../core/status';
+import { escapeUnsafe } from '../core/logger';
+import { NO_OPTIONS } from '../core/objects';
 import { retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
 import { followLog, SLOW } from './follow-log';
@@ -11,11 +14,18 @@ import { FIRST_TIME_MS, isStamped, readGeneration } from './generation';
 const DIFFERENT_NUMBERS =
   ', and iat is later than the floor: issuer and publisher use different numbers; the publisher must publish the number that the issuer stamps';
 
+/** How long a client counts as out after its last superseded token, in ms. */
+const OUT_MS = 300_000;
+/** A caller that fetches a new token after the first refusal sends no superseded one this much later, in ms. */
+const RECOVERY_MS = 60_000;
+
 /** The floors of one issuer, kept up to date with the source, and whether they can be relied on. */
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #floors: Floors;
   readonly #follower: FollowedLog | undefined;
+  /** Refused requests with superseded tokens, by client; of more than 1,000 clients, of those that came last. */
+  readonly #superseded = new LRUCache<string, { sinceMs: number; lastMs: number; count: number }>({ max: 1_000 });
   #settled: Promise<void> | undefined;
   #warned = false;
   /** Whether a token was accepted by a stamped number, and one by its time of issue. */
@@ -68,6 +78,19 @@ export class Follower {
     this.#requireFresh(clientId, generation);
   }
 
+  /** Counts a request that was refused as `superseded`; logs once for each client that it has not recovered. */
+  noteSuperseded(clientId: string): void {
+    const { issuer, clock, logger } = this.#options;
+    const nowMs = clock();
+    const known = this.#superseded.get(clientId, NO_OPTIONS);
+    const isOut = known !== undefined && nowMs - known.lastMs < OUT_MS;
+    const { sinceMs, lastMs, count } = isOut ? known : { sinceMs: nowMs, lastMs: nowMs, count: 0 };
+    this.#superseded.set(clientId, { sinceMs, lastMs: nowMs, count: count + 1 }, NO_OPTIONS);
+    if (nowMs - sinceMs < RECOVERY_MS || lastMs - sinceMs >= RECOVERY_MS) return;
+    const fields = { clientId: escapeUnsafe(clientId), count: count + 1, since: new Date(sinceMs).toISOString() };
+    logger.warn({ issuer, ...fields }, NOT_RECOVERED);
+  }
+
   /** Calls `listener` with the client whose floor has risen. */
   onFloor(listener: (clientId: string) => void): void {
     this.#floors.onRaise = listener;
@@ -87,10 +110,12 @@ export class Follower {
     const followed = this.#follower?.status() ?? { reads: 0, failures: 0 };
     const { claim, elseIat } = this.#options.rule;
     const isLearned = this.#acceptedStamp || (claim !== 'iat' && !elseIat);
+    const out = [...this.#superseded.values()].filter(({ lastMs }) => this.#options.clock() - lastMs < OUT_MS).length;
     return {
       source: this.#follower?.state() ?? 'none',
       changes: this.#follower ? 'source' : isLearned ? 'tokens' : 'not at all',
       floors: this.#floors.size,
+      ...(out > 0 && { supersededClients: out }),
       ...(this.#acceptedTime && this.#floors.hasCounter && { problem: COUNTER }),
       ...followed,
     };
@@ -159,6 +184,9 @@ const COUNTER = `a floor is not a time in ms, and tokens of this issuer are acce
 const UNNOTICED =
   'a token was accepted by its iat, and there is no generationSource: a change of a credential is not noticed, tokens are ' +
   'accepted until they expire: docs/generations.md, "Issuers that stamp no generation"';
+
+const NOT_RECOVERED =
+  'a caller still sends a token from before the change of its credential: it has not fetched a new one, see docs/callers.md';
 
 const PENDING =
   'the client has a floor of the future: this clock is slow, or that of the publisher was ahead when the client changed';

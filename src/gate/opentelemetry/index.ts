@@ -68,6 +68,7 @@ const GENERATION_GAUGES: readonly Gauge<GenerationStatus>[] = [
   ['tillgate.generations.staleness.seconds', ({ ageMs }) => seconds(ageMs)],
   ['tillgate.generations.silence.seconds', ({ silentMs }) => seconds(silentMs)],
   ['tillgate.generations.floors', ({ floors }) => floors],
+  ['tillgate.generations.superseded.clients', ({ supersededClients = 0 }) => supersededClients],
   ['tillgate.generations.unnoticed', ({ changes }) => Number(changes === 'not at all')],
 ];
 const INTROSPECTION_GAUGES: readonly Gauge<IntrospectionStatus>[] = [

@@ -67,6 +67,13 @@ export const METRICS = {
     meaning: 'Clients whose credential has changed within the lifetime of a token.',
     worry: 'it jumps',
   },
+  'tillgate.generations.superseded.clients': {
+    kind: 'gauge',
+    unit: '{client}',
+    attributes: ['tillgate.issuer'],
+    meaning: 'Clients whose superseded tokens came within 5 minutes; 1,000 at most.',
+    worry: 'it stays above 0: a caller does not fetch a new token after a change; the log names it',
+  },
   'tillgate.generations.unnoticed': {
     kind: 'gauge',
     unit: '1',

@@ -71,6 +71,12 @@ export class GateVerifier {
     return this.#jwts.isSigned(token);
   }
 
+  /** Counts a request of a client that was refused as `superseded`. */
+  noteSuperseded({ issuer, clientId }: NonNullable<AuthError['client']>): void {
+    const { generations } = this.#issuers.find((each) => each.issuer === issuer) ?? {};
+    if (clientId !== undefined) generations?.noteSuperseded(clientId);
+  }
+
   /** Calls `listener` with the client whose floor has risen. */
   onFloor(listener: (issuer: string, clientId: string) => void): void {
     for (const { issuer, generations } of this.#issuers) {

@@ -185,6 +185,17 @@ describe('observe()', () => {
     expect(await collected('tillgate.generations.staleness.seconds')).toEqual([[issuer, 3]]);
   });
 
+  it('counts the clients that still send superseded tokens, and does not name them', async () => {
+    const source = memoryGenerations({ clock: () => NOW_MS });
+    const { gate, get } = traced({ generationSource: source });
+    await source.append([['pos-17', NOW_MS - 2_000]]);
+    await gate.ready();
+    const issuer = { 'tillgate.issuer': ISSUER };
+    expect(await collected('tillgate.generations.superseded.clients')).toEqual([[issuer, 0]]);
+    for (let i = 0; i < 2; i++) expect((await get('/v1/orders/1', token())).status).toBe(401);
+    expect(await collected('tillgate.generations.superseded.clients')).toEqual([[issuer, 1]]);
+  });
+
   it('has the age of the keys of each issuer, and a span for each fetch of keys', async () => {
     const scene = await remoteGate([testKey()]);
     opened.push({ close: () => scene.stop() });
