@@ -1,12 +1,13 @@
 /**
- * What a start costs, as Markdown tables: loading the package in a fresh process, time and memory from spawning a server to
- * its first 200, and the time until the scaffold is ready. `npm run bench:start-up -- --rounds 20`.
+ * What a start costs, as Markdown tables: loading the package in a fresh process, CPU and memory of a server up to its first
+ * 200, next to gates by hand, and the time until the token server is ready. `npm run bench:start-up -- --rounds 20`;
+ * `--beside <clone>` adds the gate of another commit, built in a clone of its own.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startContender } from './gate/contender';
 import { startIssuer } from './gate/tokens';
@@ -31,27 +32,29 @@ async function medians(
   ]);
 }
 
-/** CPU time that a fresh process needs to load modules, in ms. */
-function loadingMs(...modules: readonly string[]): readonly number[] {
-  const code = `
+/** CPU time that a fresh process needs for some code, in ms. */
+function cpuMs(code: string): readonly number[] {
+  const measured = `
     const before = process.cpuUsage();
-    for (const module of ${JSON.stringify(modules)}) require(module);
+    ${code}
     const { user, system } = process.cpuUsage(before);
     console.log((user + system) / 1000);`;
-  return [Number(execFileSync(process.execPath, ['-e', code], { encoding: 'utf8' }))];
+  return [Number(execFileSync(process.execPath, ['-e', measured], { encoding: 'utf8' }))];
 }
 
-async function loading(rounds: number): Promise<string> {
-  const [express, tillgate, testing] = [
-    require.resolve('express'),
-    join(SRC, 'gate/dist/index.js'),
-    join(SRC, 'testing/dist/index.js'),
-  ];
+async function loading(rounds: number, beside: string | undefined): Promise<string> {
+  const load = (file: string): string => `require(${JSON.stringify(file)})`;
+  const express = load(require.resolve('express'));
+  const rowsOf = (src: string, of = ''): Record<string, () => readonly number[]> => ({
+    [`tillgate${of}`]: () => cpuMs(load(join(src, 'gate/dist/index.js'))),
+    [`express, then tillgate${of}`]: () => cpuMs(`${express}; ${load(join(src, 'gate/dist/index.js'))}`),
+    [`@tillgate/testing and its first token${of}`]: () =>
+      cpuMs(`${load(join(src, 'testing/dist/index.js'))}.createTestIssuer().token()`),
+  });
   const rows = await medians(rounds, {
-    express: () => loadingMs(express),
-    'tillgate alone': () => loadingMs(tillgate),
-    'express, then tillgate': () => loadingMs(express, tillgate),
-    '@tillgate/testing alone': () => loadingMs(testing),
+    express: () => cpuMs(express),
+    ...rowsOf(SRC),
+    ...(beside !== undefined && rowsOf(join(beside, 'src'), ', the other commit')),
   });
   return table(['loaded in a fresh process', 'CPU ms'], rows.map(rounded));
 }
@@ -62,50 +65,72 @@ function rounded([name, ...figures]: readonly [string, ...number[]]): (string | 
 
 const MIB = 2 ** 20;
 
-/** A server of `bench/gate`, spawned: ms to its first 200, MiB of memory and of heap then. The key set is fetched in between. */
-async function firstResponse(name: string, issuer: Issuer): Promise<readonly number[]> {
+/**
+ * A server of `bench/gate` to its first 200: ms of CPU from loading the gate, MiB of memory and of heap then, ms since it was
+ * spawned. Express is loaded before; the key set, where it is not given, is fetched in between.
+ */
+async function firstResponse(name: string, issuer: Issuer, gate?: string): Promise<readonly number[]> {
   const [token] = await issuer.tokens(1);
   const startedMs = performance.now();
-  const server = await startContender(name, issuer);
+  const server = await startContender(name, issuer, { gate });
   const { status } = await fetch(server.url, { headers: { authorization: `Bearer ${token}` } });
   const tookMs = performance.now() - startedMs;
-  const { rss, heapUsed } = await server.usage();
+  const { cpuUs, rss, heapUsed } = await server.usage();
   await server.stop();
   if (status !== 200) throw new Error(`${name} responded with ${status}`);
-  return [tookMs, rss / MIB, heapUsed / MIB];
+  return [cpuUs / 1000, rss / MIB, heapUsed / MIB, tookMs];
 }
 
-async function firstResponses(rounds: number): Promise<string> {
+const BY_HAND = 'by hand: passport, jsonwebtoken, jwks-rsa';
+const EOJB = 'express-oauth2-jwt-bearer';
+
+/** CPU and memory above those of bare Express, and the ratios of CPU, all of one run. */
+async function firstResponses(rounds: number, beside: string | undefined): Promise<string> {
   const issuer = await startIssuer('RS256');
+  const gatesOf = (gate?: string, of = ''): Record<string, () => Promise<readonly number[]>> => ({
+    [`Tillgate, keys fetched${of}`]: () => firstResponse('tillgate-fetched', issuer, gate),
+    [`Tillgate, keys given${of}`]: () => firstResponse('tillgate-keys', issuer, gate),
+  });
   try {
     const servers = await medians(rounds, {
       'bare Express': () => firstResponse('bare', issuer),
-      'Express with the gate': () => firstResponse('tillgate', issuer),
-      'the same, with the option keys': () => firstResponse('tillgate-keys', issuer),
+      [BY_HAND]: () => firstResponse('passport-by-hand', issuer),
+      [EOJB]: () => firstResponse('express-oauth2-jwt-bearer', issuer),
+      ...gatesOf(),
+      ...(beside !== undefined && gatesOf(join(beside, 'src/gate/dist'), ', the other commit')),
     });
-    return table(['spawned', 'first 200 after ms', 'memory MiB', 'heap MiB'], servers.map(rounded));
+    const [bare, ...others] = servers.map(([name, ...figures]) => ({ name, figures }));
+    const above = others.map(({ name, figures }) => ({
+      name,
+      above: figures.map((one, at) => one - bare!.figures[at]!),
+    }));
+    const cpuOf = (wanted: string): number => above.find(({ name }) => name === wanted)?.above[0] ?? NaN;
+    const rows = above.map(({ name, above: [cpu = NaN, memory = NaN, heap = NaN, ms = NaN] }) => {
+      const ratios = [BY_HAND, EOJB].map((other) => (cpu / cpuOf(other)).toFixed(2));
+      return [name, Math.round(cpu), ...ratios, round(memory), round(heap), Math.round(ms)];
+    });
+    const head = ['to the first 200, above bare Express', 'CPU ms', 'x by hand', 'x EOJB', 'RSS MiB', 'heap MiB', 'ms'];
+    return table(head, rows);
   } finally {
     issuer.close();
   }
 }
 
-/** From spawning a command to the end of what is done with the report that it prints when it is ready, in ms. */
+/** From spawning a command to the report that it prints when it is ready, in ms. */
 async function untilReport(
   argv: readonly string[],
   variables: Readonly<Record<string, string>>,
-  use: (report: { readonly base_url: string }) => Promise<void>,
 ): Promise<readonly number[]> {
   const startedMs = performance.now();
   const ports = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'error' };
-  const child = spawn(process.execPath, [...argv, '--json'], {
+  const child = spawn(process.execPath, argv, {
     cwd: ROOT,
     env: { ...process.env, ...ports, ...variables },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
   const failed = ended.then(() => Promise.reject(new Error(`${argv.join(' ')} ended`)));
-  const [output] = (await Promise.race([once(child.stdout, 'data'), failed])) as [Buffer];
-  await use(JSON.parse(output.toString()) as { base_url: string });
+  await Promise.race([once(child.stdout, 'data'), failed]);
   const tookMs = performance.now() - startedMs;
   failed.catch(() => undefined);
   child.kill();
@@ -113,17 +138,17 @@ async function untilReport(
   return [tookMs];
 }
 
-async function scaffold(rounds: number): Promise<string> {
+async function tokenServer(rounds: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
   const dev = (argv: readonly string[], dataDir: string): Promise<readonly number[]> =>
-    untilReport([...argv, 'dev'], { TILLGATE_DATA_DIR: dataDir }, () => Promise.resolve());
+    untilReport([...argv, 'dev', '--token-server', '--json'], { TILLGATE_DATA_DIR: dataDir });
   const clone = ['--conditions=source', '-r', './scripts/run-sources.cjs', 'src/cli/main.ts'];
   const built = [join(SRC, 'cli/dist/main.js')];
   try {
     const starts = await medians(rounds, {
-      'tillgate dev in a clone, for the first time': () => dev(clone, mkdtempSync(join(folder, 'new-'))),
-      'tillgate dev, for the first time': () => dev(built, mkdtempSync(join(folder, 'new-'))),
-      'tillgate dev': () => dev(built, join(folder, 'known')),
+      'tillgate dev --token-server in a clone, for the first time': () => dev(clone, mkdtempSync(join(folder, 'new-'))),
+      'tillgate dev --token-server, for the first time': () => dev(built, mkdtempSync(join(folder, 'new-'))),
+      'tillgate dev --token-server': () => dev(built, join(folder, 'known')),
     });
     return table(
       ['start', 'ready after ms'],
@@ -135,8 +160,11 @@ async function scaffold(rounds: number): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '20' } } });
-  for (const measure of [loading, firstResponses, scaffold]) console.log(`\n${await measure(Number(values.rounds))}`);
+  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '15' }, beside: { type: 'string' } } });
+  const beside = values.beside === undefined ? undefined : resolve(values.beside);
+  for (const measure of [loading, firstResponses, tokenServer]) {
+    console.log(`\n${await measure(Number(values.rounds), beside)}`);
+  }
 }
 
 main().catch((error: unknown) => {

@@ -20,15 +20,31 @@ export interface Contender {
   stop(): Promise<void>;
 }
 
+interface StartOptions {
+  readonly dpop?: true | undefined;
+  readonly threads?: 1 | 2;
+  /** Folder of the built gate, where it is not that of this clone. */
+  readonly gate?: string | undefined;
+}
+
 /** Starts one of `contenders/`. */
 export async function startContender(
   name: string,
   issuer: Issuer,
-  { dpop, threads }: { readonly dpop?: true | undefined; readonly threads?: 1 | 2 } = {},
+  { dpop, threads, gate }: StartOptions = {},
 ): Promise<Contender> {
   const child = startChild(join(__dirname, 'server.mjs'), { ...process.env, NODE_ENV: 'production' }, threads);
   const { issuer: iss, audience, algorithm, jwksUri, jwks } = issuer;
-  const { port } = (await child.ask({ contender: name, issuer: iss, audience, algorithm, jwksUri, jwks, dpop })) as {
+  const { port } = (await child.ask({
+    contender: name,
+    issuer: iss,
+    audience,
+    algorithm,
+    jwksUri,
+    jwks,
+    dpop,
+    gate,
+  })) as {
     port: number;
   };
   return {
