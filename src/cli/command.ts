@@ -141,6 +141,12 @@ export function write(sink: Sink, text: string): void {
   sink.write(`${lines.join('\n')}\n`);
 }
 
+/** A text as one word of a command line that can be pasted. */
+export function shellWord(text: string, platform: string = process.platform): string {
+  if (platform === 'win32') return /^[\w.:\\/-]+$/.test(text) ? text : `"${text}"`;
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
+}
+
 /** Rows in columns of equal width. A cell is one line, whatever it holds. */
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(escapeUnsafe));

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -6,13 +5,14 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
+import spawn from 'cross-spawn';
 import { ConfigurationError } from 'tillgate';
 import { readSettings } from 'tillgate/env';
 import type { Environment, Settings } from 'tillgate/env';
 import { loadDocument, scopesOf } from '@tillgate/testing/internal';
 import { isScopeToken } from '../auth-server/options';
 import { banner } from '../banner';
-import { CliError, EXIT, print } from '../command';
+import { CliError, EXIT, print, shellWord } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { protectedRoutes, registerDemoClients, samplesOf } from '../demo-clients';
 import { send } from '../http';
@@ -107,6 +107,7 @@ const STOP_WITHIN_MS = 12_000;
 
 /** Runs a command until it ends or this process is asked to stop; returns its exit code. */
 async function runUntilStopped(io: CliIo, [file = '', ...args]: readonly string[], env: Environment): Promise<number> {
+  // Node's own spawn() finds no npx.cmd on Windows.
   const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...env }, cwd: io.cwd });
   const ended = exitCodeOf(child, file);
   const signal = await Promise.race([ended, io.untilStopped().then((name) => name ?? 'SIGTERM')]);
@@ -128,8 +129,7 @@ async function exitCodeOf(child: ChildProcess, file: string): Promise<number> {
 
 /** The variable with which a command in any folder finds the secrets of the clients. */
 function locate({ dataDir }: Settings): string {
-  const path = resolve(dataDir);
-  return `TILLGATE_DATA_DIR=${/^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", `'"'"'`)}'`}`;
+  return `TILLGATE_DATA_DIR=${shellWord(resolve(dataDir))}`;
 }
 
 /** Calls the API as `tillgate call` does. */
