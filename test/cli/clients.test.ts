@@ -65,6 +65,23 @@ describe('clients', () => {
     expect(stderr).toMatch(/^tillgate: the secret above is valid, but could not be kept here: /);
   });
 
+  it.each(['till+9', 'till%9', 'till:9'])(
+    'are registered with a warning if libraries cannot send the id: %s',
+    async (id) => {
+      const warning =
+        'the id has one of + % : and many client libraries do not form-encode it for HTTP Basic; they get invalid_client';
+      const { exitCode, stdout } = await scene().run('clients', 'add', id, '--scope', 'a');
+      expect([exitCode, stdout]).toEqual([
+        0,
+        `registered ${id}\nsecret, shown only now: first-secret\nwarning: ${warning}\n`,
+      ]);
+      const asJson = await scene().run('clients', 'add', id, '--scope', 'a', '--json');
+      expect(JSON.parse(asJson.stdout)).toMatchObject({ client_secret: 'first-secret', warning });
+      const usual = await scene().run('clients', 'add', 'till-9', '--scope', 'a', '--json');
+      expect(JSON.parse(usual.stdout)).not.toHaveProperty('warning');
+    },
+  );
+
   it('are listed as one JSON document', async () => {
     const { stdout } = await scene().run('clients', 'list', '--json');
     expect(JSON.parse(stdout)).toEqual([TILL]);

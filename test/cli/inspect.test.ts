@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { devDependencies as ranges, version } from '../../package.json';
+import { shellWord } from '../../src/cli/command';
 import { dependencies as ofScaffold } from '../../src/app/package.json';
 import { AUTH_URL, authorizationServer, cliScene, failure, issuer, json, keys, success } from './harness';
 import type { CliScene, SceneOptions } from './harness';
@@ -170,7 +171,7 @@ describe('init', () => {
     const { exitCode, stdout } = await run('init', directory);
 
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('npm install\n  npm test\n');
+    expect(stdout).toContain(`\n  cd '${directory}'\n  npm install\n  npm test\n`);
     const entries = [
       '.env.example',
       '.gitignore',
@@ -194,6 +195,15 @@ describe('init', () => {
     expect(dependencies).toEqual({ ...ofScaffold, '@tillgate/stores': current, tillgate: current });
     const ours = { '@tillgate/cli': current, '@tillgate/testing': current };
     expect(devDependencies).toMatchObject({ ...ours, supertest: ranges.supertest });
+  });
+
+  it.each([
+    ['shop', 'shop', 'shop'],
+    ['my shop', `'my shop'`, '"my shop"'],
+    [`owner's $HOME`, `'owner'"'"'s $HOME'`, `"owner's $HOME"`],
+    ['C:\\shops\\till', `'C:\\shops\\till'`, 'C:\\shops\\till'],
+  ])('prints a folder so that it can be pasted: %s', (folder, posix, windows) => {
+    expect([shellWord(folder, 'linux'), shellWord(folder, 'win32')]).toEqual([posix, windows]);
   });
 
   it('keeps secrets out of git: of the token server, of the command line, of .env', async () => {

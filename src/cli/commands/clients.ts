@@ -27,9 +27,14 @@ export async function add(context: CommandContext, options: CommandOptions, clie
   const registration = { client_id: clientId, description, scope };
   const client = await callClients(context.io, 'POST', [], registration);
   const text = `registered ${escapeUnsafe(client.client_id)}\nsecret, shown only now: ${client.client_secret}`;
-  print(context, client, text + warningOf(client));
+  const warning = /[+%:]/.test(clientId) ? ENCODING : undefined;
+  print(context, { ...client, warning }, text + warningOf(client) + (warning ? `\nwarning: ${warning}` : ''));
   await keep(context, client.client_id, client);
 }
+
+/** RFC 6749 section 2.3.1; docs/callers.md has the libraries. */
+const ENCODING =
+  'the id has one of + % : and many client libraries do not form-encode it for HTTP Basic; they get invalid_client';
 
 /** `tillgate clients describe <client> <text>` */
 export async function describe(context: CommandContext, clientId: string, description: string): Promise<void> {

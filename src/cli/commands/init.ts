@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { CliError, EXIT, print } from '../command';
+import { CliError, EXIT, print, shellWord } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { VERSION } from '../version';
 
@@ -34,7 +34,7 @@ export async function init(context: CommandContext, options: CommandOptions, dir
     { directory: root, files },
     [
       `wrote ${files.join(', ')}\n\nGo on:\n`,
-      `  cd ${directory}`,
+      `  cd ${shellWord(directory)}`,
       '  npm install',
       '  npm test',
       '  npm run dev            # with a token server; starts again when a file changes\n',

@@ -48,7 +48,11 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
 
   it('registers a client in the console, which shows its secret once', async () => {
     await console.getByRole('button', { name: 'Register' }).click();
+    const hint = console.locator('#registration .hint');
+    await console.getByLabel('Client id').fill('till:9');
+    expect(await hint.innerText()).toContain('Many client libraries cannot send + % : in a client id by HTTP Basic');
     await console.getByLabel('Client id').fill('till-9');
+    expect(await hint.innerText()).toBe('');
     await console.locator('#new-description').fill(MARKUP);
     await console.locator('#registration').getByLabel('orders:read').check();
     await console.locator('#registration').getByRole('button', { name: 'Register' }).click();

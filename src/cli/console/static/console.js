@@ -422,6 +422,11 @@ function showClients() {
 
 /** Clients whose last change is not in the generation source yet. */
 const unpublished = new Set();
+const NOT_PUBLISHED = 'The last change is not published yet: APIs learn of it later.';
+const warningOf = (id) =>
+  /[+%:]/.test(id)
+    ? 'Many client libraries cannot send + % : in a client id by HTTP Basic: they do not form-encode it.'
+    : '';
 
 function notePublished(id, { published }) {
   if (published === false) unpublished.add(id);
@@ -475,15 +480,9 @@ function showClient() {
   );
   $('#client').replaceChildren(
     el('h3', {}, el('code', {}, client_id), disabled ? el('span', { className: 'pill s403' }, 'disabled') : undefined),
-    ...(unpublished.has(client_id)
-      ? [
-          el(
-            'p',
-            { className: 'error', role: 'status' },
-            'The last change is not published yet: APIs learn of it later.',
-          ),
-        ]
-      : []),
+    ...[unpublished.has(client_id) && NOT_PUBLISHED, warningOf(client_id)]
+      .filter(Boolean)
+      .map((text) => el('p', { className: 'error', role: 'status' }, text)),
     form,
     el('h4', {}, 'Credential'),
     el(
@@ -584,9 +583,12 @@ let newScopes;
 $('#register').addEventListener('click', () => {
   newScopes = scopeFields([]);
   $('#new-scopes').replaceChildren(newScopes.element);
-  $('.error', registration).textContent = '';
+  $('.error', registration).textContent = $('.hint', registration).textContent = '';
   $('form', registration).reset();
   registration.showModal();
+});
+$('#new-id').addEventListener('input', ({ target }) => {
+  $('.hint', registration).textContent = warningOf(target.value);
 });
 $('[value=cancel]', registration).addEventListener('click', () => registration.close());
 $('form', registration).addEventListener('submit', async (event) => {
