@@ -5,8 +5,8 @@
 
 // tillgate contract lists the classes of cases.
 export { CASE_CLASSES } from './contract/options';
-// tillgate contract prints what was sent, and what differed.
-export type { CaseFailure } from './contract/subject';
+// tillgate contract prints what was sent, and what differed, for each requirement that is not met.
+export { failuresIn } from './contract/subject';
 // tillgate contract reads its options from a file.
 export { parseYaml } from './openapi/document';
 // tillgate dev calls an operation that its example client may call.

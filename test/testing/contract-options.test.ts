@@ -162,12 +162,40 @@ describe('options', () => {
     });
   });
 
-  it('quick cases try the tokens that any gate refuses once per gate, full ones on every operation', () => {
-    const count = (depth: 'quick' | 'full'): number => {
-      const cases = contractCases({ app: appWith(), openapi, issuer, depth });
-      return cases.filter(({ name }) => name.includes('an expired token')).length;
+  it('quick cases try the tokens that any gate refuses once per gate, full ones on every operation', async () => {
+    const count = async (depth: 'quick' | 'full'): Promise<number> => {
+      let made = 0;
+      const token: typeof issuer.token = (options) =>
+        issuer.token(((made += Number(options?.expired === true)), options));
+      const own = { ...issuer, token };
+      await failuresOf(contractCases({ app: appWith(), openapi, issuer: own, depth, classes: ['token'] }));
+      return made;
     };
-    expect([count('quick'), count('full')]).toEqual([1, 5]);
+    expect([await count('quick'), await count('full')]).toEqual([1, 5]);
+  });
+
+  it('has one case for each class of an operation, whatever the depth', () => {
+    for (const depth of ['quick', 'full'] as const) {
+      const cases = contractCases({ app: appWith(), openapi, issuer, depth });
+      const names = cases.flatMap(({ operation, class: what }) => (operation ? `${operation} ${what}` : []));
+      expect(names).toHaveLength(new Set(names).size);
+      // Five protected operations with fourteen classes each, and a public one.
+      expect(names).toHaveLength(5 * 14 + 2);
+    }
+  });
+
+  it('lists every requirement of a case that is not met', async () => {
+    const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.json([])];
+    const cases = contractCases({ app: appWith({ listOrders }), ...brief });
+    const scope = cases.find((one) => one.operation === 'GET /api/orders' && one.class === 'scope');
+    await expect(scope?.run()).rejects.toThrow(
+      [
+        'GET /api/orders accepts and refuses tokens by their scopes',
+        'GET /api/orders refuses a token without scopes: status: expected 403, got 200',
+        'GET /api/orders refuses a token with every scope except orders:read: status: expected 403, got 200',
+        'GET /api/orders refuses a token with names similar to orders:read: status: expected 403, got 200',
+      ].join('\n  '),
+    );
   });
 
   describe('an API that learns late of a change', () => {
@@ -218,10 +246,12 @@ describe('options', () => {
       ]);
     });
 
-    it('are called with their optional scopes too', () => {
+    it('are called with their optional scopes too', async () => {
       const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
-      const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
-      const names = cases.map(({ name }) => name).filter((name) => name.includes('accepts a token with only'));
+      const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer, classes: ['scope'] });
+      const names = (await failuresOf(cases))
+        .map((text) => text.split('\n', 1)[0])
+        .filter((name) => name?.includes('accepts a'));
       const accepts = 'GET /orders accepts a token with only';
       expect(names).toEqual([`${accepts} a`, `${accepts} a and b`]);
     });

@@ -11,17 +11,15 @@ import type {
   HttpTestIssuer,
   HttpTestIssuerOptions,
 } from '@tillgate/testing';
-import { CASE_CLASSES, parseYaml } from '@tillgate/testing/internal';
-import type { CaseFailure } from '@tillgate/testing/internal';
+import { CASE_CLASSES, failuresIn, parseYaml } from '@tillgate/testing/internal';
 import { CliError, EXIT, print, readHeaders, write } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 
-/** One case that has failed. */
+/** One requirement that is not met. */
 interface Failure {
-  /** Of its case. */
   readonly name: string;
-  /** The attack that passed, where the case tried others of its class. */
-  readonly attack?: string;
+  /** Name of the case that has it. */
+  readonly case: string;
   readonly class: CaseClass;
   readonly operation: string | undefined;
   readonly differences: readonly string[];
@@ -108,15 +106,15 @@ async function runAll(
   const lines = attempt(() => readFileSync(run.openapi, 'utf8').split('\n')) ?? [];
   const failures: Failure[] = [];
   for (const [index, one] of cases.entries()) {
-    showProgress(run.io.stderr, `${index + 1} of ${cases.length} cases, ${failures.length} red`);
-    let failure = await runCase(one, lines, run.known, run.url);
+    showProgress(run.io.stderr, `${index + 1} of ${cases.length} cases, ${redCases(failures)} red`);
+    let found = await runCase(one, lines, run.known, run.url);
     // A server that started before this issuer tries again to get its keys.
-    for (let tries = 0; one.class === undefined && isOfKeys(failure) && tries < KEY_TRIES; tries++) {
+    for (let tries = 0; one.class === undefined && isOfKeys(found[0]) && tries < KEY_TRIES; tries++) {
       await wait(KEY_PAUSE_MS);
-      failure = await runCase(one, lines, run.known, run.url);
+      found = await runCase(one, lines, run.known, run.url);
     }
-    if (failure && one.class === undefined) throw new CliError(explainDistrust(failure, run.issuer), EXIT.usage);
-    if (failure) failures.push(failure);
+    if (found[0] && one.class === undefined) throw new CliError(explainDistrust(found[0], run.issuer), EXIT.usage);
+    failures.push(...found);
   }
   return failures;
 }
@@ -231,27 +229,22 @@ async function runCase(
   document: readonly string[],
   known: ReadonlySet<string>,
   url: URL,
-): Promise<Failure | undefined> {
+): Promise<readonly Failure[]> {
   try {
     await one.run();
-    return undefined;
+    return [];
   } catch (error) {
     const { name, class: what = 'token', operation } = one;
-    const isRed = error instanceof AssertionError;
-    const { message } = error as Error;
     // Later the server has responded already: what it does to one case does not end the others.
-    if (!isRed && one.class === undefined) {
-      throw new CliError(`${url.href}: ${message}; is the server running?`, EXIT.usage);
+    if (!(error instanceof AssertionError) && one.class === undefined) {
+      throw new CliError(`${url.href}: ${(error as Error).message}; is the server running?`, EXIT.usage);
     }
-    const { differences = isRed ? message.split('\n').slice(1) : [message], exchange } = error as CaseFailure;
     const line = operation === undefined ? undefined : lineOf(document, operation);
-    const [attack = name] = isRed ? message.split('\n', 1) : [];
-    return {
-      ...{ name, class: what, operation, isKnown: known.has(name), ...(attack !== name && { attack }) },
-      differences,
+    return failuresIn(error, name).map(({ name: own, differences, exchange }) => ({
+      ...{ name: own, case: name, class: what, operation, differences, isKnown: known.has(own) },
       ...(exchange && describeExchange(exchange, url)),
       ...(line !== undefined && { line }),
-    };
+    }));
   }
 }
 
@@ -269,7 +262,7 @@ function explainDistrust({ differences }: Failure, issuer: HttpTestIssuer): stri
 }
 
 function describeExchange(
-  { request, response, caller = 'a good token' }: NonNullable<CaseFailure['exchange']>,
+  { request, response, caller = 'a good token' }: NonNullable<ReturnType<typeof failuresIn>[number]['exchange']>,
   url: URL,
 ): Pick<Failure, 'request' | 'response' | 'curl'> {
   const { method, target, headers, body } = request;
@@ -302,21 +295,36 @@ function lineOf(lines: readonly string[], operation: string): number | undefined
 /** The case that fails if an operation is open to every caller. */
 const OPEN = ' refuses a request without a token';
 
-/** Failures of one class with the same differences have one cause, and so have all of operations that are open. */
-function byCause(failures: readonly Failure[]): readonly (readonly [Failure, ...Failure[]])[] {
-  const groups = new Map<string, [Failure, ...Failure[]]>();
+/** A 500 is an error of the app, whatever the token lacks. */
+const OF_APP = / fails with 500 for /;
+/** What needs no other form of the request, before what does. */
+const PLAIN = ['token', 'scope', 'app'];
+/** What an operation that is open to every caller refuses to nobody. */
+const OF_OPEN: readonly CaseClass[] = ['token', 'scope', 'form', 'state'];
+
+/** How many cases have failed. */
+function redCases(failures: readonly Failure[]): number {
+  return new Set(failures.map((one) => one.case)).size;
+}
+
+/** Failures of one class with the same differences have one cause, and so have all of operations that are open; plain causes first. */
+function byCause(failures: readonly Failure[]): readonly (readonly [title: string, Failure, ...Failure[]])[] {
+  const groups = new Map<string, [title: string, Failure, ...Failure[]]>();
   const open = new Set(failures.filter(({ name }) => name.endsWith(OPEN)).map(({ operation }) => operation));
   for (const failure of failures) {
     const { differences, operation = '', name } = failure;
     const [path = ''] = operation.split(' ').slice(1);
     const sentence = name.slice(operation.length).replace(/ with(?:out)? .*$/, '');
     const cause = `${failure.class} ${sentence} ${differences[0]?.replaceAll(path, '').replace(/"[^"]*"|\d+ more|got \d+/g, '') ?? ''}`;
-    const key = open.has(operation) && /^(token|scope)$/.test(failure.class) ? OPEN : cause;
-    const group = groups.get(key);
+    const isOpen = open.has(operation) && OF_OPEN.includes(failure.class);
+    const what = OF_APP.test(name) ? 'app' : failure.class;
+    const group = groups.get(isOpen ? OPEN : cause);
     if (group) group.push(failure);
-    else groups.set(key, [failure]);
+    else groups.set(isOpen ? OPEN : cause, [`${what}: ${isOpen ? `${operation} is open` : name}`, failure]);
   }
-  return [...groups.values()];
+  const rankOf = ([title]: readonly [string, ...unknown[]]): number =>
+    title.endsWith(' is open') ? 0 : PLAIN.findIndex((one) => title.startsWith(`${one}:`)) + 1 || PLAIN.length + 1;
+  return [...groups.values()].sort((a, b) => rankOf(a) - rankOf(b));
 }
 
 /** How many untested operations are named; further ones are only counted. */
@@ -331,11 +339,11 @@ function accountOf({ tested, public: open, notTested }: Result['report']): strin
 function asText({ cases, failures, openapi, report }: Result): string {
   const { documentation, refusals, notTested, limited } = report;
   const fresh = failures.filter(({ isKnown }) => !isKnown);
-  const blocks = byCause(fresh).map(([first, ...others]) => {
+  const blocks = byCause(fresh).map(([title, first, ...others]) => {
     const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
     // A response is one line, whatever the server sends: it must not look like another result.
     return [
-      `red ${first.class}: ${first.attack ?? first.name}`,
+      `red ${title}`,
       ...first.differences.map((one) => escapeUnsafe(one.trim())),
       ...(first.line === undefined ? [] : [`${openapi}:${first.line}`]),
       ...(first.request === undefined
@@ -348,7 +356,7 @@ function asText({ cases, failures, openapi, report }: Result): string {
   const listed =
     documentation.length === 0 ? [] : [`${documentation.length} operations respond otherwise than documented`];
   const sum = [
-    `${cases.length} cases, ${fresh.length} red of ${blocks.length} causes`,
+    `${cases.length} cases, ${redCases(fresh)} red of ${blocks.length} causes`,
     ...(known > 0 ? [`${known} known by the baseline`] : []),
     ...listed,
   ].join(', ');

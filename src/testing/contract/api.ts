@@ -62,9 +62,11 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
   const [shape] = (gate && gateOf(gate)?.settings.issuers) ?? [];
   const settings = shape ? { ...given, issuer: reshaped(given.issuer, shape) } : given;
 
-  /** Operations behind the same functions have the same gate; over HTTP all are taken for one until they differ. */
+  /** Operations behind the same functions up to the gate have the same one; over HTTP all are taken for one until they differ. */
   function functionsBefore(operation: Operation): readonly object[] {
-    const before = ways.get(operation)?.before ?? [];
+    const all = ways.get(operation)?.before ?? [];
+    const last = all.findLastIndex((one) => gateOf(one));
+    const before = last < 0 ? all : all.slice(0, last + 1);
     return before.filter((one) => !PARSERS.includes((one as { readonly name: string }).name));
   }
   function representativeOf(operation: Operation): Operation {

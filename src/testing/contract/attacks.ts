@@ -11,7 +11,7 @@ import { otherBody } from './samples';
 import { scopeForms } from './scope-forms';
 import { findRemembered } from './state';
 import { caseOf, eachOf, send, sufficient } from './subject';
-import type { ContractCase, Subject } from './subject';
+import type { ContractCase, Part, Subject } from './subject';
 import { VARIANTS } from './variants';
 
 /** An attack on one operation: its class, a sentence for its case, and what it finds, or why it has nothing to try. */
@@ -87,21 +87,28 @@ const CLASSES: readonly AttackClass[] = [
 /** Methods that a path may have although its document does not. */
 const WRITES = ['PUT', 'PATCH', 'DELETE', 'POST'];
 
+/** How much of what a case has found is named; the rest is only counted. */
+const LISTED = 10;
+
 /** Lists the cases of attacks on one operation, one for each class. */
 export function attackCases(subject: Subject): readonly ContractCase[] {
   if (subject.operation.access !== 'token') return [];
-  return CLASSES.map(([what, sentence, find]) =>
-    caseOf(subject, what, sentence, async (name) => {
+  const byClass = new Map<CaseClass, Part[]>();
+  for (const [what, sentence, find] of CLASSES) {
+    const test = async (name: string): Promise<void> => {
       const result = await find(subject);
       if (typeof result === 'string') return void subject.findings.of(subject.operation).withoutCase.set(what, result);
-      const found = result.filter((one) => one !== undefined);
-      const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
-      const [first = ''] = found;
-      const { text, exchange } = typeof first === 'string' ? { text: first, exchange: undefined } : first;
-      const mismatch = { what: 'found', got: `${text}${more}`, expected: 'nothing' };
-      assertNoMismatch(name, found.length === 0 ? [] : [mismatch], exchange);
-    }),
-  );
+      const found = result.flatMap((one) =>
+        typeof one === 'string' ? { text: one, exchange: undefined } : (one ?? []),
+      );
+      const more = found.length > LISTED ? [`${found.length - LISTED} more`] : [];
+      const listed = [...found.slice(0, LISTED).map(({ text }) => text), ...more];
+      const mismatches = listed.map((got) => ({ what: 'found', got, expected: 'nothing' }));
+      assertNoMismatch(name, mismatches, found[0]?.exchange);
+    };
+    byClass.set(what, [...(byClass.get(what) ?? []), [sentence, test]]);
+  }
+  return [...byClass].map(([what, parts]) => caseOf(subject, what, parts[0]?.[0] ?? '', parts));
 }
 
 /** A read before and after a refused write must be equal. */

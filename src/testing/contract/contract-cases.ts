@@ -15,9 +15,10 @@ import { readContractOptions } from './options';
 import type { ContractCasesOptions } from './options';
 import { contractReport } from './report';
 import type { ContractReport } from './report';
-import { acceptanceCases, describeRefusal, detailOf, documentCase, isOfUnknownKey, refusalCases } from './requirements';
+import { acceptanceParts, describeRefusal, detailOf, documentCase, isOfUnknownKey } from './requirements';
+import { refusalParts, scopeCase, tokenParts } from './requirements';
 import { assertNoMismatch } from './responses';
-import { send, sufficient } from './subject';
+import { caseOf, send, sufficient } from './subject';
 import type { ContractCase, Subject } from './subject';
 
 /** The cases of one API. */
@@ -54,31 +55,24 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const settings = readContractOptions(options);
   const api = apiUnderTest(settings);
   refuseUnknown(options.requests, api.operations);
-  const findings = noFindings();
+  const findings = noFindings(MARGIN);
   for (const [operation, why] of api.withoutRequest) findings.of(operation).notTested = why;
-  const testable = api.tested.map((operation) => {
-    const subject = { operation, api, findings };
-    return { subject, refusals: refusalCases(subject), acceptance: acceptanceCases(subject) };
+  const subjects = api.tested.map((operation) => ({ operation, api, findings }));
+  const isChosen = (what: ContractCase['class']): boolean =>
+    what === undefined || !settings.classes?.length || settings.classes.includes(what);
+  const cases = subjects.flatMap((subject) => {
+    const tokens = tokenParts(subject);
+    // Without a success no refusal proves anything.
+    const scopes = scopeCase(subject, isChosen('scope'));
+    const attacks = attackCases(subject).filter((one) => isChosen(one.class));
+    findings.reserve += tokens.length + refusalParts(subject).length + acceptanceParts(subject).length;
+    // A good token removes the object that the attacks must meet.
+    const others = subject.operation.method === 'DELETE' ? [...attacks, scopes] : [scopes, ...attacks];
+    const token = tokens.length > 0 ? [caseOf(subject, 'token', 'refuses what any gate refuses', tokens)] : [];
+    return [...token, ...others, documentCase(subject)].filter((one) => one === scopes || isChosen(one.class));
   });
-  findings.reserve = testable.flatMap(({ refusals, acceptance }) => [...refusals, ...acceptance]).length + MARGIN;
-  const cases = [
-    ...trustCase(testable.map(({ subject }) => subject)),
-    ...testable.flatMap(({ subject, refusals, acceptance }) => {
-      const attacks = attackCases(subject);
-      // A good token removes the object that the attacks must meet.
-      const isRemoval = subject.operation.method === 'DELETE';
-      const others = isRemoval ? [...attacks, ...acceptance] : [...acceptance, ...attacks];
-      return [...refusals, ...others, documentCase(subject)];
-    }),
-    ...removedKeyCase(testable.map(({ subject }) => subject)),
-    ...appCases(api, findings),
-  ];
-  const { classes } = settings;
-  // Without a success no refusal proves anything.
-  const needed = new Set([...cases.slice(0, 1), ...testable.flatMap(({ acceptance }) => acceptance)]);
-  const chosen = classes?.length
-    ? cases.filter((one) => needed.has(one) || one.class === undefined || classes.includes(one.class))
-    : cases;
+  const ofApi = [...removedKeyCase(subjects), ...appCases(api, findings)].filter((one) => isChosen(one.class));
+  const chosen = [...trustCase(subjects), ...cases, ...ofApi];
   return Object.assign(chosen, { report: () => contractReport(api.operations, findings) });
 }
 

@@ -42,7 +42,7 @@ interface Refused {
 }
 
 /** Nothing seen yet. */
-export function noFindings(): Findings {
+export function noFindings(reserve = 0): Findings {
   const known = new Map<Operation, OperationFindings>();
   function of(operation: Operation): OperationFindings {
     const found = known.get(operation) ?? {
@@ -52,7 +52,7 @@ export function noFindings(): Findings {
     known.set(operation, found);
     return found;
   }
-  return { of, refused: [], reserve: 0 };
+  return { of, refused: [], reserve };
 }
 
 /** Notes how a response differs from what is expected; the first of its kind stays. */

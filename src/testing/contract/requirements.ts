@@ -9,17 +9,27 @@ import type { Operation } from './operation';
 import { assertNoMismatch } from './responses';
 import type { ApiResponse, ExpectedRefusal, Mismatch } from './responses';
 import { caseOf, eachOf, send, tokenWith } from './subject';
-import type { ContractCase, Subject } from './subject';
+import type { ContractCase, Part, Subject } from './subject';
+import type { Exchange } from './target';
 
 /** Pause before a request is sent again that the API may refuse soon, in ms. */
 const RETRY_MS = 50;
 
 const FORGED = 'a token signed with a foreign key';
+const PUBLIC = 'responds without a token as documented';
 
-/** Lists the cases of one operation whose tokens or scopes are not good enough. */
-export function refusalCases(subject: Subject): readonly ContractCase[] {
+/** The requirements of one operation on tokens that any gate refuses. */
+export function tokenParts(subject: Subject): readonly Part[] {
   const { operation, api } = subject;
-  const { security: alternatives, access } = operation;
+  if (operation.access === 'anybody') return [];
+  const isOnce = api.settings.depth !== 'full' && api.representativeOf(operation) !== operation;
+  const attacks = attacksOn(subject).filter(({ on }) => !isOnce || on === 'every operation');
+  return attacks.map((attack) => [`refuses ${attack.name}`, (name) => refuseAttack(subject, name, attack)]);
+}
+
+/** The requirements of one operation on the scopes of a good token: those that are refused. */
+export function refusalParts(subject: Subject): readonly Part[] {
+  const { security: alternatives, access } = subject.operation;
   if (access === 'anybody') return [];
   const insufficientScope: ExpectedRefusal = {
     status: 403,
@@ -27,43 +37,42 @@ export function refusalCases(subject: Subject): readonly ContractCase[] {
     codes: ['insufficient_scope'],
     scopes: [[...new Set(alternatives.flat())], ...alternatives],
   };
-  const isOnce = api.settings.depth !== 'full' && api.representativeOf(operation) !== operation;
-  const attacks = attacksOn(subject).filter(({ on }) => !isOnce || on === 'every operation');
-  return [
-    ...attacks.map((attack) =>
-      caseOf(subject, 'token', `refuses ${attack.name}`, (name) => refuseAttack(subject, name, attack)),
-    ),
-    ...insufficientSets(alternatives, api.declaredScopes).map(({ name: set, scopes }) =>
-      caseOf(subject, 'scope', `refuses ${set}`, (name) =>
-        refuse(subject, name, tokenWith(subject, scopes), { accepted: [insufficientScope] }),
-      ),
-    ),
-  ];
+  return insufficientSets(alternatives, subject.api.declaredScopes).map(({ name: set, scopes }) => [
+    `refuses ${set}`,
+    (name) => refuse(subject, name, tokenWith(subject, scopes), { accepted: [insufficientScope] }),
+  ]);
 }
 
-/** Lists the cases of one operation whose requests must reach its handler. */
-export function acceptanceCases(subject: Subject): readonly ContractCase[] {
+/** Those whose requests must reach the handler. */
+export function acceptanceParts(subject: Subject): readonly Part[] {
   const { security: alternatives, access, operation } = subject.operation;
-  if (access === 'anybody') {
-    return [caseOf(subject, 'scope', 'responds without a token as documented', (name) => accept(subject, name, {}))];
-  }
+  if (access === 'anybody') return [[PUBLIC, (name) => accept(subject, name, {})]];
   const { 'x-optional-scopes': optional = [] } = operation;
   const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
-  return sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
-    caseOf(subject, 'scope', `accepts ${set}`, (name) => accept(subject, name, tokenWith(subject, scopes))),
-  );
+  return sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) => [
+    `accepts ${set}`,
+    (name) => accept(subject, name, tokenWith(subject, scopes)),
+  ]);
+}
+
+/** The case of an operation on its scopes; without the refusals it says whether the other cases prove anything. */
+export function scopeCase(subject: Subject, isWhole: boolean): ContractCase {
+  const sentence = subject.operation.access === 'anybody' ? PUBLIC : 'accepts and refuses tokens by their scopes';
+  return caseOf(subject, 'scope', sentence, [...(isWhole ? refusalParts(subject) : []), ...acceptanceParts(subject)]);
 }
 
 /** The case that says how responses to the other ones differ from the document. */
 export function documentCase(subject: Subject): ContractCase {
   const { operation, api, findings } = subject;
-  return caseOf(subject, 'document', 'responds as documented', (name) => {
+  const sentence = 'responds as documented';
+  const check = (name: string): void => {
     const differences = [...findings.of(operation).differences.values()];
     assertNoMismatch(
       name,
       differences.filter(({ isNotice }) => api.settings.strict || !isNotice),
     );
-  });
+  };
+  return caseOf(subject, 'document', sentence, [[sentence, check]]);
 }
 
 function attacksOn({ api }: Subject): readonly Attack[] {
@@ -144,7 +153,7 @@ async function refuse(
         ? [{ what: 'called before the guard', got: trace.passed.join(', '), expected: 'nothing' }]
         : [];
     if (mismatches.length === 0) findings.refused.push({ name, reached: trace.reached, checked: reached.length });
-    assertNoMismatch(name, [...mismatches, ...early], exchange);
+    assertNoMismatch(nameError(name, subject, exchange), [...mismatches, ...early], exchange);
     return response;
   }
 }
@@ -168,7 +177,7 @@ async function accept(subject: Subject, name: string, transport: TokenTransport)
   const mismatches = compareAccepted(response, subject);
   const detail = mismatches.length > 0 ? await detailOf(subject, transport) : undefined;
   const saying = detail === undefined ? [] : [{ what: 'the gate', got: detail, expected: 'to accept it' }];
-  assertNoMismatch(name, [...mismatches, ...saying], exchange);
+  assertNoMismatch(nameError(name, subject, exchange), [...mismatches, ...saying], exchange);
   for (const one of subject.operation.documented.compare(response)) noteDifference(found, one);
   found.accepted.add(response.status);
   if (response.status >= 200 && response.status < 300) found.good = response;
@@ -229,6 +238,15 @@ function nameLimit(mismatch: Mismatch, response: ApiResponse): Mismatch {
   const { what, got, expected } = mismatch;
   if (what !== 'status' || got !== 429 || isOfUnknownKey(response)) return mismatch;
   return { what, got, expected: `${String(expected)}; this is a rate limit: raise it for tests` };
+}
+
+/** A 500 is an error of the app, whatever its token lacks. */
+function nameError(
+  name: string,
+  { operation }: Subject,
+  { response: { status }, caller = 'anybody' }: Exchange,
+): string {
+  return status === 500 ? `${operation.name} fails with 500 for ${caller}` : name;
 }
 
 /** Whether a gate could not verify the token, because its issuer has been asked about too many unknown keys. */

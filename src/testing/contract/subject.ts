@@ -1,3 +1,4 @@
+import { AssertionError } from 'node:assert';
 import type { TestToken } from '../issuer/test-token';
 import type { ApiUnderTest } from './api';
 import { bearer } from './credentials';
@@ -15,21 +16,26 @@ export interface Subject {
   readonly findings: Findings;
 }
 
-/** One requirement, with its test. */
+/** One test: all requirements of a class at an operation. */
 export interface ContractCase {
   readonly name: string;
   /** What it is about: `token`, `scope`, `spelling`. */
   readonly class?: CaseClass;
   /** The operation that it is about: `GET /orders/{id}`. */
   readonly operation?: string;
-  /** Rejects with an AssertionError (node:assert) when the requirement is not met. */
+  /** Rejects with an AssertionError (node:assert) that lists the requirements that are not met. */
   readonly run: () => Promise<void>;
 }
 
-/** What the error of a failed case has besides its message. */
+/** One requirement: `refuses a token without scopes`, with its test. */
+export type Part = readonly [sentence: string, test: (name: string) => unknown];
+
+/** One requirement that is not met. */
 export interface CaseFailure {
+  /** `GET /orders refuses a token without scopes` */
+  readonly name: string;
   /** `status: expected 401, got 200`; `undefined` where a case is not about one request. */
-  readonly differences?: readonly string[];
+  readonly differences: readonly string[];
   readonly exchange?: Exchange;
 }
 
@@ -38,10 +44,42 @@ export function caseOf(
   { operation }: Subject,
   what: CaseClass,
   sentence: string,
-  test: (name: string) => unknown,
+  parts: readonly Part[],
 ): ContractCase {
   const name = `${operation.name} ${sentence}`;
-  return { name, class: what, operation: operation.name, run: async () => void (await test(name)) };
+
+  async function run(): Promise<void> {
+    const failures: CaseFailure[] = [];
+    for (const [own, test] of parts) {
+      try {
+        await test(`${operation.name} ${own}`);
+      } catch (error) {
+        failures.push(...failuresIn(error, `${operation.name} ${own}`));
+      }
+    }
+    if (failures.length === 0) return;
+    const lines = failures.flatMap((one) =>
+      one.name === name ? one.differences : [`${one.name}: ${one.differences.join('; ')}`],
+    );
+    const actual = failures.map((one) => one.name);
+    const error = new AssertionError({
+      message: [name, ...lines].join('\n  '),
+      actual,
+      expected: [],
+      operator: 'equal',
+    });
+    throw Object.assign(error, { failures });
+  }
+  return { name, class: what, operation: operation.name, run };
+}
+
+/** What the error of a case says, one entry for each requirement that is not met. */
+export function failuresIn(error: unknown, name: string): readonly CaseFailure[] {
+  const { message, failures, exchange } = error as Error & Partial<CaseFailure> & { failures?: readonly CaseFailure[] };
+  if (failures) return failures;
+  if (!(error instanceof AssertionError)) return [{ name, differences: [message] }];
+  const [title = name, ...differences] = message.split('\n').map((line) => line.trim());
+  return [{ name: title, differences, ...(exchange && { exchange }) }];
 }
 
 /** Sends the request of an operation, changed. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { contractCases, startTestIssuer } from '../../../src/testing';
 import type { HttpTestIssuer } from '../../../src/testing';
+import { failuresOf } from '../../testing/failures-of';
 import { eventually } from '../support/eventually';
 import { freePort } from '../support/free-port';
 
@@ -30,8 +31,7 @@ if (python === undefined) console.warn(`skipped: FastAPI is missing; install ${N
         return response?.ok ? ((await response.json()) as object) : undefined;
       });
       const cases = contractCases({ url, openapi, issuer });
-      const failed: string[] = [];
-      for (const { name, run } of cases) await run().catch(() => failed.push(name));
+      const failed = (await failuresOf(cases)).map((text) => text.split('\n', 1)[0] ?? '');
       return { failed, documentation: cases.report().documentation };
     } finally {
       server.kill();
