@@ -46,10 +46,17 @@ export function prettyLine(
   colored: (color: 'dim' | 'cyan' | 'yellow' | 'red', text: string) => string,
 ): string {
   const { time, level, msg, detail, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const clock = colored('dim', new Date(String(time)).toTimeString().slice(0, 8));
+  // A request to the token server.
+  if (fields['status'] !== undefined && /^[A-Z]+ \//.test(textOf(msg))) {
+    const { status, client, reason } = fields;
+    const parts = [status, msg, client, reason, detail].filter((part) => part !== undefined);
+    return `${clock} ${escapeUnsafe(parts.map(textOf).join(' '))}\n`;
+  }
   const stacks = Object.values(fields).filter(isStack);
   const shown = Object.entries(fields).filter(([, value]) => !isStack(value));
   const parts = [
-    colored('dim', new Date(String(time)).toTimeString().slice(0, 8)),
+    clock,
     colored(COLORS[String(level)] ?? 'dim', String(level).padEnd(5)),
     escapeUnsafe(detail === undefined ? textOf(msg) : `${textOf(msg)}: ${textOf(detail)}`),
     ...shown.map(([name, value]) => colored('dim', escapeUnsafe(`${name}=${valueText(value)}`))),

@@ -13,6 +13,14 @@ function pretty(entry: object, colored = (_color: string, text: string) => text)
 }
 
 describe('the log for people', () => {
+  it('shows a request to the token server on one line: status, path, client, and why it was refused', () => {
+    const msg = 'POST /connect/token';
+    const refused = { status: 401, client: 'kiosk', reason: 'invalid_client', detail: 'wrong secret' };
+    expect(pretty({ msg, ...refused })).toBe('CLOCK 401 POST /connect/token kiosk invalid_client wrong secret\n');
+    expect(pretty({ msg, status: 200, client: 'kiosk' })).toBe('CLOCK 200 POST /connect/token kiosk\n');
+    expect(pretty({ msg, status: 400, detail: 'a\u202eb' })).toBe('CLOCK 400 POST /connect/token a\\u202eb\n');
+  });
+
   it('shows level, message and fields, and a stack on lines of its own', () => {
     const fields = { issuer: 'https://login.test', detail: 'fetch failed', ageMs: 12, keys: ['a'] };
     expect(pretty({ level: 'warn', msg: 'the key set cannot be read', ...fields })).toBe(

@@ -12,6 +12,7 @@ import { keySet, metadata, oauthEndpoints } from './endpoints';
 import { allowOnly, RequestError } from './errors';
 import { openGenerations } from './generations';
 import { adminGuard, tokenLimit } from './guards';
+import { logRequests } from './log';
 import { readAuthServerOptions } from './options';
 import type { AuthServerOptions } from './options';
 import { Store } from './store';
@@ -116,7 +117,11 @@ function createApp(context: Context): Express {
 
   const app = express();
   app.disable('x-powered-by').disable('etag');
-  app.use(skipIfResponded, helmet());
+  app.use(
+    skipIfResponded,
+    logRequests(settings.logger, () => store.state),
+    helmet(),
+  );
   // A proxy may or may not remove the path of the issuer.
   if (issuerPath !== '') app.use(literal(issuerPath), routes);
   app.use(routes, refuseUnknownUrl, sendProblems(settings.logger));
@@ -163,6 +168,7 @@ function sendProblems(logger: Logger): ErrorRequestHandler {
     if (res.writableEnded) return;
     if (!(error instanceof RequestError)) return handleOther(error, req, res, next);
     const { status, code, message, headers } = error;
+    res.locals['refusal'] = error;
     sendProblem(req, res, { status, code, detail: message, headers });
   };
 }

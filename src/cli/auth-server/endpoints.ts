@@ -19,21 +19,21 @@ export function oauthEndpoints(context: Context): Router {
   return router;
 
   function grantToken(_req: Request, res: OAuthResponse): void {
-    const { form, credentials } = res.locals;
+    const { form, credentials, plain } = res.locals;
     const grantType = form.get('grant_type');
     if (grantType === undefined) throw invalidRequest('grant_type is missing: send grant_type=client_credentials.');
     if (grantType !== 'client_credentials') {
       throw new RequestError(400, 'unsupported_grant_type', 'The only grant type here is client_credentials.');
     }
     // One row from here on: the token carries the generation that the secret was checked against.
-    const client = authenticateClient(store.state, credentials);
+    const client = authenticateClient(store.state, credentials, plain);
     res.json(issueToken(context, client, requestedScopes(form, client)));
   }
 
   /** A token that is not valid now, for any reason, is `active: false` and nothing else (RFC 7662 section 2.2). */
   function introspect(_req: Request, res: OAuthResponse): void {
-    const { form, credentials } = res.locals;
-    authenticateClient(store.state, credentials);
+    const { form, credentials, plain } = res.locals;
+    authenticateClient(store.state, credentials, plain);
     const token = form.get('token');
     if (token === undefined) throw invalidRequest('token is missing: send the token to look at.');
     const claims = readToken(context, token);
@@ -67,6 +67,7 @@ function invalidScope(message: string): RequestError {
 const sendOAuthError: ErrorRequestHandler = function sendOAuthError(error, _req, res, next) {
   const refusal = toRequestError(error);
   if (!refusal || res.headersSent) return next(error);
+  res.locals['refusal'] = refusal;
   res.status(refusal.status).set(refusal.headers);
   res.json({ error: refusal.code, error_description: refusal.message });
 };

@@ -7,13 +7,22 @@ export class RequestError extends Error {
   /** `error` of RFC 6749, or `code` of the problem, such as `client_exists`. */
   readonly code: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** For the log only, in place of the message. */
+  readonly privateDetail: string | undefined;
 
   /** `message` is for the caller; at the OAuth endpoints printable ASCII without quotes and backslashes. */
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    privateDetail?: string,
+  ) {
     super(message);
     this.status = status;
     this.code = code;
     this.headers = headers;
+    this.privateDetail = privateDetail;
   }
 }
 

@@ -12,9 +12,16 @@ export type OAuthResponse = Response<
     /** Parameters of the body, each once; those without a value are left out (RFC 6749 section 3.2). */
     form: ReadonlyMap<string, string>;
     /** An id and a secret as they were presented, not checked yet. */
-    credentials: { readonly clientId: string; readonly secret: string } | undefined;
+    credentials: Credentials | undefined;
+    /** The same by HTTP Basic as a client means them that does not form-encode them. For the log only. */
+    plain: Credentials | undefined;
   }
 >;
+
+interface Credentials {
+  readonly clientId: string;
+  readonly secret: string;
+}
 
 const MAX_BODY_BYTES = 16 * 1024;
 /** They belong in the body and must not appear in the URL (RFC 6749 section 2.3.1). */
@@ -75,7 +82,9 @@ function readForm(req: Request, res: OAuthResponse, next: NextFunction): void {
   }
   res.locals.form = form;
   // Node drops all but the first Authorization from `headers`.
-  res.locals.credentials = readCredentials(form, req.headersDistinct['authorization'] ?? []);
+  const authorization = req.headersDistinct['authorization'] ?? [];
+  res.locals.credentials = readCredentials(form, authorization);
+  res.locals.plain = parsePlain(authorization[0]);
   next();
 }
 
@@ -89,10 +98,7 @@ const MAX_BASIC_LENGTH = 4_096;
  * @returns `undefined` for missing and unreadable credentials: both get the response for a wrong secret
  * @throws RequestError `invalid_request` when the client uses two methods (section 2.3), or two ids.
  */
-function readCredentials(
-  form: ReadonlyMap<string, string>,
-  authorization: readonly string[],
-): OAuthResponse['locals']['credentials'] {
+function readCredentials(form: ReadonlyMap<string, string>, authorization: readonly string[]): Credentials | undefined {
   const [header, ...more] = authorization;
   if (more.length > 0) throw invalidRequest('Send no more than one Authorization header.');
   const clientId = form.get('client_id');
@@ -116,26 +122,47 @@ function readCredentials(
  */
 export function authenticateClient(
   { clients }: State,
-  credentials: OAuthResponse['locals']['credentials'],
+  credentials: Credentials | undefined,
+  plain?: Credentials,
   compare?: Parameters<typeof matchesSecret>[2],
 ): ClientRow {
   const row = credentials && clients.get(credentials.clientId);
   const matches = matchesSecret(row?.secrets ?? [], credentials?.secret ?? '', compare);
   if (row && matches && !row.disabled) return row;
+  const isPlain = plain && matchesSecret(clients.get(plain.clientId)?.secrets ?? [], plain.secret, compare);
   // RFC 6749 section 5.2 asks for the scheme that the client used; RFC 9110 section 15.5.2 for one on every 401.
   const challenge = { 'WWW-Authenticate': 'Basic realm="token"' };
-  throw new RequestError(401, 'invalid_client', 'Client authentication failed.', challenge);
+  const cause = causeOf(row, matches, isPlain === true, credentials !== undefined);
+  throw new RequestError(401, 'invalid_client', 'Client authentication failed.', challenge, cause);
+}
+
+/** Why a client was refused, for the operator. */
+function causeOf(row: ClientRow | undefined, matches: boolean, isPlain: boolean, isRead: boolean): string {
+  if (row && matches) return 'disabled client';
+  if (isPlain) return 'sent without form-encoding';
+  if (!isRead) return 'no credentials that can be read';
+  return row?.deleted === false ? 'wrong secret' : 'unknown client';
 }
 
 /** Id and secret are form-encoded, then joined by a colon (RFC 6749 section 2.3.1, RFC 7617 section 2). */
-function parseBasic(header: string): OAuthResponse['locals']['credentials'] {
-  if (header.length > MAX_BASIC_LENGTH) return undefined;
-  const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
-  if (encoded === undefined || encoded.length % 4 === 1) return undefined;
-  const [id = '', ...rest] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+function parseBasic(header: string): Credentials | undefined {
+  const [id = '', ...rest] = textOfBasic(header).split(':');
   const clientId = formDecode(id);
   const secret = formDecode(rest.join(':'));
   return clientId && secret ? { clientId, secret } : undefined;
+}
+
+/** Not decoded: the secrets of this server have no colon, an id may have some. */
+function parsePlain(header = ''): Credentials | undefined {
+  const [, clientId, secret] = /^(.+):([^:]+)$/.exec(textOfBasic(header)) ?? [];
+  return clientId && secret ? { clientId, secret } : undefined;
+}
+
+/** User id and password (RFC 7617 section 2); empty when they cannot be read. */
+function textOfBasic(header: string): string {
+  if (header.length > MAX_BASIC_LENGTH) return '';
+  const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1] ?? '';
+  return encoded.length % 4 === 1 ? '' : Buffer.from(encoded, 'base64').toString('utf8');
 }
 
 /** Decodes a form-encoded text (RFC 6749 appendix B); `undefined` when it is broken or not UTF-8. */

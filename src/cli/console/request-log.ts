@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { attempt, isObject, loggablePath } from 'tillgate/internal';
+import { withoutSecrets } from '../auth-server/log';
 import type { ReportedDecision, Why } from './why';
 
 /** One request, without query, headers and body, and without anything that can be a secret or a token. */
@@ -143,11 +144,6 @@ function refusalOf(body: string, problems: string): Refusal {
     ...(typeof detail === 'string' && { detail: withoutSecrets([detail, ...places].join('')).slice(0, MAX_DETAIL) }),
     ...(typeof type === 'string' && type.startsWith(problems) && { type: withoutSecrets(type) }),
   };
-}
-
-/** A secret has 43 characters; a token begins with the base64url of `{"`. */
-function withoutSecrets(text: string): string {
-  return text.replace(/eyJ[\w-]{8,}(\.[\w-]*)*/g, '[token]').replace(/[\w-]{43,}/g, ({ length }) => `[${length}]`);
 }
 
 /** The client of a request to the token endpoint, which keeps it there. */

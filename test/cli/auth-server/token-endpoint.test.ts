@@ -304,16 +304,16 @@ describe('client authentication', () => {
         lengths.push(a.length, b.length);
         return timingSafeEqual(a, b);
       };
-      const attempt = (): ClientRow => authenticateClient(state, credentials, compare);
+      const attempt = (): ClientRow => authenticateClient(state, credentials, undefined, compare);
       if (good) expect(attempt()).toBe(row);
       else expect(attempt).toThrow('Client authentication failed.');
       expect(lengths).toEqual([32, 32, 32, 32]);
     });
 
     it('takes no digest of zeros for a secret', () => {
-      expect(() => authenticateClient(state, { clientId: 'nobody', secret: '' }, () => true)).toThrow();
+      expect(() => authenticateClient(state, { clientId: 'nobody', secret: '' }, undefined, () => true)).toThrow();
       const bare = { clients: new Map([['bare', { ...row, secrets: [] }]]) } as unknown as State;
-      expect(() => authenticateClient(bare, { clientId: 'bare', secret: '' }, () => true)).toThrow();
+      expect(() => authenticateClient(bare, { clientId: 'bare', secret: '' }, undefined, () => true)).toThrow();
     });
   });
 });
