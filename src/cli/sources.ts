@@ -30,7 +30,7 @@ export async function publish(
     if (comparedBy !== 'iat') throw new CliError(stampedLog(clientId), EXIT.usage);
     const generation = Date.now();
     await source.append([[clientId, generation]]);
-    const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from now on`;
+    const text = `published generation ${generation}: ${refusedFromNowOn(clientId, 'their tokens expire')}`;
     print(context, { client_id: clientId, generation }, text);
   } catch (error) {
     if (error instanceof CliError) throw error;
@@ -39,6 +39,11 @@ export async function publish(
   } finally {
     await source.close?.();
   }
+}
+
+/** What a change that discards tokens means for callers. */
+export function refusedFromNowOn(clientId: string, until: string): string {
+  return `earlier tokens of ${clientId} are refused from now on; callers that do not fetch a new one stay out until ${until}`;
 }
 
 /** Whether a publisher keeps the log: what others append is not in its record, and is lost when the log is restored. */

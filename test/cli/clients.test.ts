@@ -157,6 +157,20 @@ describe('clients', () => {
     expect(stdout).toBe('revoked: every token of till-2 issued so far is discarded\n');
   });
 
+  const UNTIL = '2026-12-01T10:00:00.000Z';
+  const OUT = 'earlier tokens of till-2 are refused from now on; callers that do not fetch a new one stay out until';
+  it.each([
+    [{ earlier_tokens_expire_at: UNTIL }, `${OUT} ${UNTIL}`],
+    [{ earlier_tokens_expire_by: UNTIL }, `${OUT} ${UNTIL} at the latest`],
+  ])('say what follows for callers where the token server says it: %j', async (said, outcome) => {
+    const { run } = cliScene({
+      respond: ({ method }) => json(200, { ...TILL, ...said, ...(method === 'PATCH' && { token: TOKEN }) }),
+    });
+    const described = await run('clients', 'describe', 'till-2', 'Till at the door');
+    expect(described).toEqual(success(`described till-2: ${outcome}; the new one:\naaa.bbb.ccc\n`));
+    expect(await run('revoke', 'till-2')).toEqual(success(`revoked: ${outcome}\n`));
+  });
+
   it.each([
     ['clients add', ['clients', 'add', 'till-2', '--scope', 'a']],
     ['clients describe', ['clients', 'describe', 'till-2', 'Till at the door']],

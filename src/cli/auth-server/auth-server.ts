@@ -73,7 +73,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const store = await Store.open({ ...settings, newKeys, onStop });
   const generations = await openGenerations(settings, store);
   const limit = tokenLimit(settings.rateLimit);
-  const context = { settings, store, generations, limit, lastGranted: new Map<string, readonly string[]>() };
+  const context: Context = { settings, store, generations, limit, lastIssued: new Map() };
 
   return {
     handler: createApp(context),

@@ -28,6 +28,10 @@ export interface ClientResource {
 export interface ChangedClient extends ClientResource {
   /** `false`: on disk, but not in `/generations` yet, because the clock has stepped back. It follows when its time has come. */
   readonly published: boolean;
+  /** After a change that discards tokens: when the last one expires, ISO 8601. Callers that do not fetch a new one stay out until then. */
+  readonly earlier_tokens_expire_at?: string;
+  /** Instead, where no token was issued since the start of the server: the latest time that it can be. */
+  readonly earlier_tokens_expire_by?: string;
 }
 
 /** A client credential when it gets a secret. */
@@ -54,7 +58,7 @@ const MAX_DESCRIPTION_LENGTH = 1_000;
 
 /** Makes the API under `/clients`. Every change is on disk and published before its response. */
 export function clientsApi(context: Context): Router {
-  const { settings, store, lastGranted } = context;
+  const { settings, store, lastIssued } = context;
   const router = Router();
   router.use(requireJson);
   // Not strict: a number or a string gets the response for any other body that is not an object.
@@ -81,35 +85,49 @@ export function clientsApi(context: Context): Router {
 
   async function patch(req: Request, res: Response): Promise<void> {
     const changes = readPatch(req.body, settings.scopes);
-    const { before, after, published } = await change(req, (row, nowMs) => patched(row, changes, nowMs));
+    const { before, after, said } = await change(req, (row, nowMs) => patched(row, changes, nowMs));
     // The tokens issued before are discarded and a new token is created, unless the client is disabled.
     const discarded = after.description !== before?.description && !after.disabled;
     const token = discarded && { token: issueSuccessor(context, after) };
-    res.json({ ...toResource(after), published, ...token });
+    res.json({ ...toResource(after), ...said, ...token });
   }
 
   async function remove(req: Request, res: Response): Promise<void> {
     const { after } = await change(req, deleted);
-    lastGranted.delete(after.clientId);
+    lastIssued.delete(after.clientId);
     res.status(204).end();
   }
 
   async function rotateSecret(req: Request, res: Response): Promise<void> {
     const options = readRotation(req.body);
     const { text, stored } = newSecret(settings.clock());
-    const { after, published } = await change(req, (row, nowMs) => rotated(row, stored, options, nowMs));
-    res.status(201).json({ ...toResource(after), published, client_secret: text });
+    const { after, said } = await change(req, (row, nowMs) => rotated(row, stored, options, nowMs));
+    res.status(201).json({ ...toResource(after), ...said, client_secret: text });
   }
 
   async function revokeTokens(req: Request, res: Response): Promise<void> {
-    const { after, published } = await change(req, withNewGeneration);
-    res.json({ ...toResource(after), published });
+    const { after, said } = await change(req, withNewGeneration);
+    res.json({ ...toResource(after), ...said });
   }
 
-  function change(req: Request, edit: (row: ClientRow, nowMs: number) => ClientRow) {
+  async function change(req: Request, edit: (row: ClientRow, nowMs: number) => ClientRow) {
     const clientId = clientIdOf(req);
-    return changeClient(context, ({ clients }, nowMs) => edit(requireClient(clients.get(clientId)), nowMs));
+    const { before, after, published } = await changeClient(context, ({ clients }, nowMs) => {
+      return edit(requireClient(clients.get(clientId)), nowMs);
+    });
+    const expiry = before?.generation !== after.generation && expiryOfTokens(context, clientId);
+    return { before, after, said: { published, ...expiry } };
   }
+}
+
+/** When the tokens of a client expire that were issued so far; nothing where they have. */
+function expiryOfTokens({ settings, lastIssued }: Context, clientId: string): Partial<ChangedClient> {
+  const nowMs = settings.clock();
+  const { expiresAtMs } = lastIssued.get(clientId) ?? {};
+  if (expiresAtMs === undefined) {
+    return { earlier_tokens_expire_by: new Date(nowMs + settings.tokenLifetimeSeconds * 1000).toISOString() };
+  }
+  return expiresAtMs > nowMs ? { earlier_tokens_expire_at: new Date(expiresAtMs).toISOString() } : {};
 }
 
 /** The registered clients, as the API shows them. */

@@ -13,8 +13,8 @@ export interface Context {
   readonly store: Store;
   readonly generations: Generations;
   readonly limit: ReturnType<typeof tokenLimit>;
-  /** The scopes of the last token of each client since the start. */
-  readonly lastGranted: Map<string, readonly string[]>;
+  /** The last token of each client since the start. */
+  readonly lastIssued: Map<string, { readonly scopes: readonly string[]; readonly expiresAtMs: number }>;
 }
 
 /** The clock of a resource server may be slow by this much. */
@@ -80,8 +80,9 @@ export function issueToken(context: Context, client: ClientRow, scopes: readonly
   const { signing } = context.store.state.keys;
   const { clientId, generation } = client;
   const scope = scopes.join(' ');
-  const claims = { client_id: clientId, scope, generation, iat: Math.floor(clock() / 1000) };
-  context.lastGranted.set(clientId, scopes);
+  const iat = Math.floor(clock() / 1000);
+  const claims = { client_id: clientId, scope, generation, iat };
+  context.lastIssued.set(clientId, { scopes, expiresAtMs: (iat + tokenLifetimeSeconds) * 1000 });
   const accessToken = jwt.sign(claims, privateKeyOf(signing), {
     header: { alg: signing.alg, typ: TOKEN_TYPE },
     algorithm: signing.alg,
@@ -97,8 +98,8 @@ export function issueToken(context: Context, client: ClientRow, scopes: readonly
 
 /** Signs a token with the scopes of the last one, as far as they are still registered; without one, with all. */
 export function issueSuccessor(context: Context, client: ClientRow): object {
-  const last = context.lastGranted.get(client.clientId) ?? [];
-  const kept = last.filter((scope) => client.scopes.includes(scope));
+  const { scopes = [] } = context.lastIssued.get(client.clientId) ?? {};
+  const kept = scopes.filter((scope) => client.scopes.includes(scope));
   return issueToken(context, client, kept.length > 0 ? kept : client.scopes);
 }
 

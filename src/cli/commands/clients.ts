@@ -1,10 +1,11 @@
 import { readSettings } from 'tillgate/env';
 import { escapeUnsafe } from 'tillgate/internal';
 import { CliError, EXIT, print, table } from '../command';
+import type { ChangedClient } from '../auth-server/index';
 import type { CommandContext, CommandOptions } from '../command';
 import { keepCredential } from '../credentials';
 import { callClients } from '../http';
-import { publish } from '../sources';
+import { publish, refusedFromNowOn } from '../sources';
 
 /** `tillgate clients list` */
 export async function list(context: CommandContext): Promise<void> {
@@ -40,7 +41,7 @@ const ENCODING =
 export async function describe(context: CommandContext, clientId: string, description: string): Promise<void> {
   const client = await callClients(context.io, 'PATCH', [clientId], { description });
   const outcome = client.token
-    ? `described ${clientId}: its earlier tokens are discarded; the new one:\n${client.token.access_token}`
+    ? `described ${clientId}: ${outcomeOf(client) ?? 'its earlier tokens are discarded'}; the new one:\n${client.token.access_token}`
     : `${clientId} has that Description already: its tokens stay`;
   print(context, client, outcome + warningOf(client));
 }
@@ -99,7 +100,15 @@ export async function revoke(context: CommandContext, options: CommandOptions, c
   }
   if (generations !== undefined) return publish(context, generations, clientId, comparedBy);
   const changed = await callClients(context.io, 'POST', [clientId, 'revoke']);
-  print(context, changed, `revoked: every token of ${clientId} issued so far is discarded${warningOf(changed)}`);
+  const outcome = outcomeOf(changed) ?? `every token of ${clientId} issued so far is discarded`;
+  print(context, changed, `revoked: ${outcome}${warningOf(changed)}`);
+}
+
+/** What follows for callers, where tokens are left that have not expired; other token servers do not say. */
+function outcomeOf(changed: ChangedClient): string | undefined {
+  const { client_id, earlier_tokens_expire_at: at, earlier_tokens_expire_by: by } = changed;
+  const until = at ?? (by === undefined ? undefined : `${by} at the latest`);
+  return until === undefined ? undefined : refusedFromNowOn(escapeUnsafe(client_id), until);
 }
 
 /** A further line where the generation source lacks the change; other token servers do not say. */

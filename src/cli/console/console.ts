@@ -69,6 +69,8 @@ export function createConsole(options: ConsoleOptions): Console {
   const client = (id: string): ClientResource | undefined => clients().find(({ client_id }) => client_id === id);
   const facts: Facts = { ...options, client };
   const changes = timelines(clients, clock);
+  /** The generation of the last token that each client has fetched; 0 where it has sent one from before a change. */
+  const fetched = new Map<string, number>();
   const streams = new Set<ServerResponse>();
   const isClient = (id: string): boolean => client(id) !== undefined;
   const problems = `${options.baseUrl.replace(/\/$/, '')}/problems/`;
@@ -79,10 +81,27 @@ export function createConsole(options: ConsoleOptions): Console {
     const { server, method, path, status } = entry;
     if (server === 'tokens' && method !== 'GET' && status < 300 && path.startsWith('/clients')) {
       changes.update();
+      for (const id of fetched.keys()) if (!client(id)) fetched.delete(id);
       publish('clients', {});
     }
+    noteToken(entry);
     publish('request', summaryOf(entry));
     if (entry.why?.fix !== undefined) options.onRefusal?.(entry);
+  }
+
+  function noteToken({ server, path, status, client_id, why }: LoggedRequest): void {
+    const one = client_id === undefined ? undefined : client(client_id);
+    const isFetched = server === 'tokens' && status === 200 && path.endsWith('/connect/token');
+    const isSuperseded = why?.checks.some(({ reason }) => reason === 'superseded') === true;
+    if (!one || !(isFetched || (isSuperseded && !fetched.has(one.client_id)))) return;
+    const wasOut = isOut(one);
+    fetched.set(one.client_id, isFetched ? one.generation : 0);
+    if (wasOut !== isOut(one)) publish('clients', {});
+  }
+
+  /** Whether a client had a token before the last change, and has not fetched one since. */
+  function isOut({ client_id, generation }: ClientResource): boolean {
+    return (fetched.get(client_id) ?? generation) < generation;
   }
 
   function publish(event: string, data: object): void {
@@ -103,7 +122,7 @@ export function createConsole(options: ConsoleOptions): Console {
       command: options.command,
       scopes: options.scopes ?? null,
       routes,
-      clients: clients().map((one) => ({ ...one, timeline: changes.of(one.client_id) })),
+      clients: clients().map((one) => ({ ...one, out: isOut(one), timeline: changes.of(one.client_id) })),
     };
   }
 

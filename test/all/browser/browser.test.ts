@@ -117,6 +117,15 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     await console.locator('#why').getByText('Request a new token for till-9.').waitFor();
   });
 
+  it('says that a client has not fetched a new token since the change', async () => {
+    const chosen = console.locator('#clients button', { hasText: 'till-9' });
+    await chosen.getByText('no new token').waitFor();
+    await chosen.click();
+    await console.locator('#client').getByText('till-9 has not fetched a new token since the change').waitFor();
+    expect(await violationsOf(console)).toEqual([]);
+    await console.locator('#tab-why').click();
+  });
+
   it('links the reason to its page, and shows generations as times', async () => {
     const why = console.locator('#why');
     expect(await why.locator('.reason a').getAttribute('href')).toBe(`${scene.base}/problems/superseded`);

@@ -46,8 +46,11 @@ it.each<[what: string, env: Record<string, string>, flags: string[]]>([
   ['the variable', { TILLGATE_GENERATION_CLAIM: 'iat' }, []],
 ])('revoke --generations publishes to a store that really runs, by %s', async (_what, env, flags) => {
   const before = Date.now();
-  const { exitCode } = await cliScene({ env }).run('revoke', 'till-2', '--generations', redis.url, ...flags);
+  const { exitCode, stdout } = await cliScene({ env }).run('revoke', 'till-2', '--generations', redis.url, ...flags);
   expect(exitCode).toBe(0);
+  expect(stdout).toMatch(
+    /^published generation \d{13}: earlier tokens of till-2 are refused from now on; callers that do not fetch a new one stay out until their tokens expire\n$/,
+  );
   const source = generationsFromUrl(redis.url);
   const { changes } = await source.reader().next(0);
   await source.close?.();

@@ -214,6 +214,46 @@ describe('the generation of a client', () => {
     expect(await server.introspect(client, token)).toEqual({ active: false });
   });
 
+  describe('when the earlier tokens expire', () => {
+    const expiry = ({ body }: { body: object }): object =>
+      Object.fromEntries(Object.entries(body).filter(([name]) => name.startsWith('earlier_tokens')));
+    const iso = (ms: number): string => new Date(ms).toISOString();
+
+    it('is said of the last token since the start, the one of the change before included', async () => {
+      const client = await registerClient(server);
+      await server.accessToken(client);
+      await server.time.advance(1_500);
+      const issuedMs = server.time.clock();
+      await server.accessToken(client);
+      await server.time.advance(60_000);
+      const inSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000;
+      const until = iso(inSeconds(issuedMs) + 3_600_000);
+      const describedMs = server.time.clock();
+      expect(expiry(await patch({ description: 'Front' })())).toEqual({ earlier_tokens_expire_at: until });
+      await server.time.advance(60_000);
+      const ofSuccessor = { earlier_tokens_expire_at: iso(inSeconds(describedMs) + 3_600_000) };
+      expect(expiry(await server.post('/clients/pos-17/revoke'))).toEqual(ofSuccessor);
+      expect(expiry(await server.post('/clients/pos-17/secrets'))).toEqual(ofSuccessor);
+    });
+
+    it('is said as the latest time after a start, which forgets what was issued', async () => {
+      const client = await registerClient(server);
+      await server.accessToken(client);
+      server = await server.restart();
+      const by = { earlier_tokens_expire_by: iso(server.time.clock() + 3_600_000) };
+      expect(expiry(await server.post('/clients/pos-17/revoke'))).toEqual(by);
+    });
+
+    it('is not said where they have expired, and where the change discards none', async () => {
+      const client = await registerClient(server);
+      await server.accessToken(client);
+      expect(expiry(await patch({ description: client.description })())).toEqual({});
+      expect(expiry(await server.post('/clients/pos-17/secrets', { keep_tokens: true }))).toEqual({});
+      await server.time.advance(3_600_000);
+      expect(expiry(await server.post('/clients/pos-17/revoke'))).toEqual({});
+    });
+  });
+
   it('is max(previous + 1, now): it goes on while the clock stands still or steps back', async () => {
     const { generation } = await registerClient(server);
     const revoke = async () => (await server.post('/clients/pos-17/revoke')).body.generation;

@@ -113,6 +113,33 @@ describe('the console of a scaffold with requests', () => {
     ]);
   });
 
+  it('says which client has not fetched a new token since a change, also of a token from before the start', async () => {
+    const isOut = async (id: string): Promise<boolean> => {
+      const { body } = await dev.call('get', '/console/api/state');
+      return body.clients.find(({ client_id }: { client_id: string }) => client_id === id).out;
+    };
+    const client = await dev.register('till-10', 'orders:read');
+    expect(await isOut('till-10')).toBe(false);
+    await dev.call('patch', '/clients/till-10', { description: 'Never had a token' }).expect(200);
+    expect(await isOut('till-10')).toBe(false);
+    const { body: described } = await dev.call('patch', '/clients/till-10', { description: 'Ten' }).expect(200);
+    await dev.call('post', '/clients/till-10/revoke').expect(200);
+    await dev.api('get', '/v1/orders', described.token.access_token).expect(401);
+    await dev.observed();
+    expect(await isOut('till-10')).toBe(true);
+    const token = await dev.token(client, 'orders:read');
+    expect(await isOut('till-10')).toBe(false);
+    await dev.api('get', '/v1/orders', described.token.access_token).expect(401);
+    await dev.observed();
+    expect(await isOut('till-10')).toBe(false);
+    await dev.call('post', '/clients/till-10/revoke').expect(200);
+    expect(await isOut('till-10')).toBe(true);
+    await dev.api('get', '/v1/orders', token).expect(401);
+    await dev.call('delete', '/clients/till-10').expect(204);
+    await dev.register('till-10', 'orders:read');
+    expect(await isOut('till-10')).toBe(false);
+  });
+
   it('links a reason to the page that explains it', async () => {
     await dev.api('get', '/v1/items').expect(401);
     expect((await dev.lastDenied()).type).toBe(`${dev.base}/problems/missing_token`);

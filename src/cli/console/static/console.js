@@ -402,7 +402,7 @@ function claimTable(claims) {
 function showClients() {
   $('#no-clients').hidden = state.clients.length > 0;
   $('#clients').replaceChildren(
-    ...state.clients.map(({ client_id, description, disabled, scope }) => {
+    ...state.clients.map(({ client_id, description, disabled, scope, out }) => {
       const pressedNow = String(client_id === chosenClient);
       const count = scope.split(' ').length;
       return el(
@@ -413,12 +413,19 @@ function showClients() {
           { type: 'button', onclick: () => chooseClient(client_id), 'aria-pressed': pressedNow },
           el('b', {}, client_id),
           el('span', {}, description || 'no Description'),
-          el('small', {}, disabled ? 'disabled' : `${count} ${count === 1 ? 'scope' : 'scopes'}`),
+          el(
+            'small',
+            {},
+            disabled ? 'disabled' : out ? 'no new token' : `${count} ${count === 1 ? 'scope' : 'scopes'}`,
+          ),
         ),
       );
     }),
   );
 }
+
+const NOT_FETCHED = 'has not fetched a new token since the change';
+const OUT = 'It gets 401 until it does, or until its token expires. How a caller does so by itself: docs/callers.md.';
 
 /** Clients whose last change is not in the generation source yet. */
 const unpublished = new Set();
@@ -443,7 +450,7 @@ function chooseClient(id) {
 function showClient() {
   const client = state.clients.find(({ client_id }) => client_id === chosenClient);
   if (!client) return;
-  const { client_id, description, scope, disabled, timeline } = client;
+  const { client_id, description, scope, disabled, out, timeline } = client;
   const path = `/clients/${encodeURIComponent(client_id)}`;
   const scopes = scopeFields(scope.split(' '));
   const error = el('p', { className: 'error', role: 'alert' });
@@ -478,11 +485,13 @@ function showClient() {
     error,
     el('div', { className: 'actions' }, el('button', { className: 'primary' }, 'Save')),
   );
+  const warnings = [unpublished.has(client_id) && NOT_PUBLISHED, warningOf(client_id)].filter(Boolean);
+  const notices = warnings.map((text) => el('p', { className: 'error', role: 'status' }, text));
+  const outTexts = [el('b', {}, `${client_id} ${NOT_FETCHED}`), el('span', {}, OUT)];
+  if (out) notices.push(el('p', { className: 'fix', role: 'status' }, ...outTexts));
   $('#client').replaceChildren(
     el('h3', {}, el('code', {}, client_id), disabled ? el('span', { className: 'pill s403' }, 'disabled') : undefined),
-    ...[unpublished.has(client_id) && NOT_PUBLISHED, warningOf(client_id)]
-      .filter(Boolean)
-      .map((text) => el('p', { className: 'error', role: 'status' }, text)),
+    ...notices,
     form,
     el('h4', {}, 'Credential'),
     el(
