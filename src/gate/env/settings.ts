@@ -1,11 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { ConfigurationError } from '../core/errors';
 import { errorLabel } from '../core/logger';
-import { describe, didYouMean, nearest } from '../core/options';
+import { describe, didYouMean, nearest, readOptions } from '../core/options';
 import type { OptionTable, ValuesOf, Variable } from '../core/options';
 import { hostInUrl, isSecureUrl } from '../core/urls';
 import type { OpaqueOptions } from '../token/introspection';
 import type { ScopeOptions } from '../token/scopes';
+import type { AuthenticateOptions } from '../verifier/options';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../verifier/read-options';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
 import type { RateLimit } from './variables';
 
@@ -44,7 +46,14 @@ export interface Settings extends Omit<Values, keyof Computed>, Computed {}
 
 /** The problem when an authorization server is needed and not configured. */
 export const MISSING_ISSUER =
-  'TILLGATE_AUTH_URL: not set, expected the URL of the authorization server, for example TILLGATE_AUTH_URL=https://login.example.com; set it, or TILLGATE_ISSUER';
+  'TILLGATE_AUTH_URL: not set, expected the URL of the authorization server, for example TILLGATE_AUTH_URL=https://login.example.com; set it, or TILLGATE_ISSUER, or give authenticate() the option "issuer"';
+
+/** What is probably wrong where the issuer is missing. */
+function ofDotEnv(): string {
+  return existsSync('.env')
+    ? '; a .env lies in this folder, which plain node does not read: start the app with node --env-file=.env'
+    : '';
+}
 
 const PREFIX = 'TILLGATE_';
 /** Variables whose text may be in a file instead, as orchestrators hand out secrets. */
@@ -62,12 +71,17 @@ export function readSettings(
   env: Environment = process.env,
   { requireIssuer = false }: { readonly requireIssuer?: boolean } = {},
 ): Settings {
+  return settingsBeside({}, env, requireIssuer);
+}
+
+/** @param options - what stands for the values of variables that options replace */
+function settingsBeside(options: Partial<Values>, env: Environment, requireIssuer: boolean): Settings {
   const problems = unknownNames(env);
   const given = { ...env, ...readFiles(env, problems) };
   const values = readTable(TABLE, given, problems) as Values;
   const hasIssuer = Boolean(given['TILLGATE_ISSUER'] ?? given['TILLGATE_AUTH_URL']);
-  problems.push(...contradictions(values, given, hasIssuer));
-  if (requireIssuer && !hasIssuer) problems.push(MISSING_ISSUER);
+  problems.push(...contradictions({ ...values, ...options }, given, hasIssuer));
+  if (requireIssuer && !hasIssuer) problems.push(MISSING_ISSUER + ofDotEnv());
   if (problems.length > 0) throw new ConfigurationError(problems);
   return withDefaults(values, env['NODE_ENV'] === 'production');
 }
@@ -266,4 +280,31 @@ export function authenticateOptions(settings: Settings): SettingsOptions {
   const names = Object.keys(OF_GATE) as (keyof typeof OF_GATE)[];
   const ofGate = Object.fromEntries(names.map((name) => [name, settings[name]])) as unknown as SetByVariables;
   return { ...ofGate, issuer, authUrl, resource, exposeReasons: !production };
+}
+
+/**
+ * Adds options of `authenticate()` that name no issuer to what the variables say. One that is not `undefined` replaces the value
+ * of its variable whole.
+ *
+ * @throws TypeError where `issuer` is there, and undefined, and where an option is unknown
+ * @throws ConfigurationError when a variable is wrong, or none names the issuer
+ */
+export function besideVariables(options: AuthenticateOptions): AuthenticateOptions {
+  readOptions('authenticate', options, GATE_OPTIONS, { alsoKnown: ['issuers', ...Object.keys(ISSUER_OPTIONS)] });
+  if (Object.hasOwn(options, 'issuers')) return options;
+  if (Object.hasOwn(options, 'issuer')) {
+    throw new TypeError(`authenticate(): option "issuer" must be ${TABLE.issuer.expected}, got undefined${ofDotEnv()}`);
+  }
+  const own = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const { keys, jwksUri, generationClaim, allowHttp, opaque } = own as Partial<Settings>;
+  const dropped = {
+    ...(keys !== undefined && { jwksUri: undefined }),
+    ...(jwksUri !== undefined && { keys: undefined }),
+    ...(generationClaim === false && { generationSource: undefined }),
+  };
+  const replaced = Object.fromEntries(Object.keys(own).map((name) => [name, undefined]));
+  // What the options say decides which of the other values contradict each other.
+  const deciding = { ...(allowHttp !== undefined && { allowHttp }), ...(opaque && { opaque: {} as OpaqueOptions }) };
+  const settings = settingsBeside({ ...replaced, ...dropped, ...deciding }, process.env, true);
+  return { ...authenticateOptions(settings), ...dropped, ...own };
 }

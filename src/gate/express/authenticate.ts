@@ -3,6 +3,7 @@ import type { Http2ServerRequest } from 'node:http2';
 import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/status';
 import { errorText } from '../core/logger';
+import { ownValue } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type * as Env from '../env/settings';
@@ -68,7 +69,8 @@ export interface Gate extends Middleware {
  * Makes the middleware that authenticates every request by its bearer token (RFC 6750, RFC 9068) and assigns
  * `req.auth`. Refuses by default: a request that cannot be decided is not accepted.
  *
- * @param options - without them the `TILLGATE_*` variables are read
+ * @param options - where they have no member `issuer` or `issuers`, they are added to what the `TILLGATE_*` variables say; each
+ *   that is not `undefined` replaces the value of its variable
  * @throws TypeError when an option is wrong
  * @throws ConfigurationError when a variable is wrong
  *
@@ -87,9 +89,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 }
 
 /** `authenticate()` with what only tests and measurements set. */
-export function createGate(options?: AuthenticateOptions, internals?: Partial<GateInternals>): Gate {
-  const given = options === undefined ? optionsOfVariables() : options;
-  const settings = readGateOptions(given, internals);
+export function createGate(options: AuthenticateOptions = {}, internals?: Partial<GateInternals>): Gate {
+  const settings = readGateOptions(completeOptions(options), internals);
   const verifier = new GateVerifier(settings);
   registerCopy();
   const { logger, unguarded, optional, refusals, resource, onDecision } = settings;
@@ -234,11 +235,12 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
   return gate;
 }
 
-/** Loaded where variables are read: most gates are given their options. */
-function optionsOfVariables(): AuthenticateOptions {
+/** The options, with what the variables say where they do not name the issuer. Loaded only there: most gates are given it. */
+function completeOptions(options: AuthenticateOptions): AuthenticateOptions {
+  if (['issuer', 'issuers'].some((name) => ownValue(options, name) !== undefined)) return options;
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
-  const { authenticateOptions, readSettings } = require('../env/settings') as typeof Env;
-  return authenticateOptions(readSettings(process.env, { requireIssuer: true }));
+  const { besideVariables } = require('../env/settings') as typeof Env;
+  return besideVariables(options);
 }
 
 /** RFC 9449 section 8: the client uses it in its next proof. */

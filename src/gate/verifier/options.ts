@@ -108,8 +108,13 @@ export interface GateOptions extends Dependencies {
   readonly onDecision?: ((decision: Decision, request: IncomingMessage) => unknown) | undefined;
 }
 
-/** Options of `authenticate()`: one issuer, or several. */
-export type AuthenticateOptions = GateOptions & (IssuerOptions | { readonly issuers: readonly IssuerOptions[] });
+/** Options of `authenticate()`: one issuer, several, or the one that the variables name. */
+export type AuthenticateOptions = GateOptions &
+  (
+    | IssuerOptions
+    | { readonly issuers: readonly IssuerOptions[] }
+    | (Partial<Omit<IssuerOptions, 'issuer'>> & { readonly issuer?: never })
+  );
 
 /** The authenticated client, from its verified access token. Frozen; shared by all requests with the same token. */
 export interface Auth {
