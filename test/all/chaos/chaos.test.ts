@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { compileRevision } from '../setup/run-folder.cjs';
+import { buildCommit } from './commit';
 import { report } from './report';
 import { runChaos } from './run';
 import { BOUNDS } from './stand';
@@ -16,9 +16,11 @@ function lastRelease(): string | undefined {
 
 it('under faults of Redis, gates and clocks every promise holds: a short run of npm run chaos', async () => {
   const release = lastRelease();
-  const beside = release && compileRevision(release);
+  const other = release === undefined ? undefined : await buildCommit(release);
   // This seed draws a failover, a wipe, a clock of a gate that is set wrong, a restore, and a step of the clock of the publisher, with short pauses.
-  const { counts, entries } = await runChaos({ source: 'redis', length: { faults: 5 }, seed: 18242, beside });
+  const beside = other?.compiled;
+  const run = runChaos({ source: 'redis', length: { faults: 5 }, seed: 18242, beside });
+  const { counts, entries } = await run.finally(() => other?.remove());
   const broken = counts.filter(({ violations }) => violations.length > 0);
   if (broken.length > 0) throw new Error(report(counts, entries, BOUNDS));
   // Otherwise nothing was tested.

@@ -27,7 +27,7 @@ export interface RunOptions {
   /** When it ends: after a time, or after so many faults. */
   readonly length: { readonly seconds: number } | { readonly faults: number };
   readonly seed: number;
-  /** A folder of `compileRevision()`: every other gate, and every other start of the token server, is of that version. */
+  /** What `buildCommit()` has compiled: every other gate, and every other start of the token server, is of that version. */
   readonly beside?: string | undefined;
   /** Where the ledger is written, as JSON lines. */
   readonly file?: string;

@@ -1,7 +1,6 @@
 'use strict';
 // Before the first suite: compiles src and the scripts of child processes into .test-build, and makes a folder that the
 // suites of one run share (see test/all/package/tarball.ts).
-const { execFileSync } = require('node:child_process');
 const {
   copyFileSync,
   cpSync,
@@ -24,7 +23,6 @@ const BUILT = /[\\/](dist|node_modules)[\\/]/;
 module.exports = prepareRun;
 // For programs that start the compiled scripts without Jest.
 module.exports.compileSources = compileSources;
-module.exports.compileRevision = compileRevision;
 
 function prepareRun() {
   compileSources();
@@ -33,65 +31,40 @@ function prepareRun() {
 }
 
 function compileSources() {
-  const childProcesses = ['test/all/auth-server/*-child.ts', 'test/all/fuzz/campaign.ts'];
-  compile(ROOT, COMPILED, [SOURCES, ...CHAOS, ...childProcesses]);
-}
-
-const SOURCES = 'src/**/*.ts';
-
-const GATE_INTERNALS = 'test/support/gate-internals.ts';
-/** Scripts of the chaos run, which also runs versions of src beside each other. */
-const CHAOS = ['test/all/chaos/*-process.ts', 'test/all/chaos/publish-to.ts', GATE_INTERNALS];
-
-/** Compiles src of a git revision with its own scripts of the chaos run, and returns the folder. Packages are those of today. */
-function compileRevision(revision) {
-  const sources = join(COMPILED, 'revision', 'sources');
-  rmSync(join(COMPILED, 'revision'), { recursive: true, force: true });
-  mkdirSync(sources, { recursive: true });
-  const archive = execFileSync('git', ['archive', revision, 'src', 'openapi.yaml', 'test/all/chaos', GATE_INTERNALS], {
-    ...{ cwd: ROOT, maxBuffer: 64 * 1024 * 1024 },
-  });
-  execFileSync('tar', ['-x', '-C', sources], { input: archive });
-  compile(sources, join(COMPILED, 'revision'), [SOURCES, ...CHAOS]);
-  return join(COMPILED, 'revision');
-}
-
-function compile(root, outdir, entryPoints) {
-  mkdirSync(outdir, { recursive: true });
+  mkdirSync(COMPILED, { recursive: true });
+  const names = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+  // Without what a build has left in the rooms.
+  const sources = names.filter((name) => name.endsWith('.ts') && !BUILT.test(name)).map((name) => join('src', name));
+  // A chaos run beside another commit starts the scripts of that one too.
+  const chaos = ['test/all/chaos/*-process.ts', 'test/all/chaos/publish-to.ts', 'test/support/gate-internals.ts'];
   buildSync({
-    absWorkingDir: root,
-    entryPoints: entryPoints.flatMap((pattern) => (pattern === SOURCES ? sourcesIn(root) : pattern)),
+    absWorkingDir: ROOT,
+    entryPoints: [...sources, ...chaos, 'test/all/auth-server/*-child.ts', 'test/all/fuzz/campaign.ts'],
     outbase: '.',
-    outdir,
+    outdir: COMPILED,
     format: 'cjs',
     platform: 'node',
     target: 'node20',
     logLevel: 'warning',
   });
-  for (const name of readdirSync(join(root, 'src'), { recursive: true })) {
+  for (const name of names) {
     if (basename(name) === 'static' && !BUILT.test(name))
-      cpSync(join(root, 'src', name), join(outdir, 'src', name), { recursive: true });
+      cpSync(join(ROOT, 'src', name), join(COMPILED, 'src', name), { recursive: true });
   }
-  copyFileSync(join(root, 'openapi.yaml'), join(outdir, 'openapi.yaml'));
-  for (const entry of readdirSync(join(root, 'src'), { withFileTypes: true }))
-    if (entry.isDirectory()) linkRoom(root, outdir, join('src', entry.name));
-}
-
-/** Without what a build has left in the rooms. */
-function sourcesIn(root) {
-  const names = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
-  return names.filter((name) => name.endsWith('.ts') && !BUILT.test(name)).map((name) => join('src', name));
+  copyFileSync(join(ROOT, 'openapi.yaml'), join(COMPILED, 'openapi.yaml'));
+  for (const entry of readdirSync(join(ROOT, 'src'), { withFileTypes: true }))
+    if (entry.isDirectory()) linkRoom(join('src', entry.name));
 }
 
 /** The compiled rooms find each other by their names, as installed packages do. */
-function linkRoom(root, outdir, folder) {
-  const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+function linkRoom(folder) {
+  const manifest = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
   const compiled = (entry) => (entry.source ? entry.source.replace(/\.ts$/, '.js') : entry);
   const entries = Object.entries(manifest.exports ?? {}).map(([name, entry]) => [name, compiled(entry)]);
   const text = JSON.stringify({ ...manifest, main: './index.js', exports: Object.fromEntries(entries) });
-  writeFileSync(join(outdir, folder, 'package.json'), text);
-  const link = join(outdir, 'node_modules', manifest.name);
+  writeFileSync(join(COMPILED, folder, 'package.json'), text);
+  const link = join(COMPILED, 'node_modules', manifest.name);
   mkdirSync(dirname(link), { recursive: true });
   rmSync(link, { force: true });
-  symlinkSync(join(outdir, folder), link, 'dir');
+  symlinkSync(join(COMPILED, folder), link, 'dir');
 }
