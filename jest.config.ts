@@ -12,7 +12,7 @@ const ALONE = [
 /** Suites that read the sources with the compiler of TypeScript, which takes half a second to load. */
 const TOGETHER = ['callbacks', 'layers', 'names', 'rooms'].map((name) => `test/repository/${name}.test.ts`);
 
-/** `npm test`, and `npx jest test/gate/express/guard.test.ts`: what needs no network, no child process and no waiting. */
+/** `npm test`, and `npx jest test/gate/express/require-scope.test.ts`: what needs no network, no child process and no waiting. */
 const config: Config = {
   roots: ['<rootDir>/test'],
   // Suites with child processes, real servers, browsers or many thousand inputs: `npm run test:all`.

@@ -52,7 +52,7 @@ function stripComments(dist) {
   }
 }
 
-/** A second build as an ES module, for a room whose main entry has the condition `import`: docs/decisions/0002. */
+/** A second build as an ES module, for a room whose main entry has the condition `import`: docs/decisions/0002-commonjs-only.md. */
 function addModule(folder, dist) {
   const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   if (exports?.['.'].import === undefined) return;

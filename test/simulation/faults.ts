@@ -1,7 +1,6 @@
 /** A fault of one line, planted into a copy of the code. */
 export interface PlantedFault {
   readonly name: string;
-  /** Below `src/gate/generation`, or the publisher of the stores. */
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -10,10 +9,10 @@ export interface PlantedFault {
 }
 
 const fault = (name: string, file: string, from: string, to: string, seed: number): PlantedFault => ({
-  ...{ name, file, from, to, seed },
+  ...{ name, file: `src/${file.includes('stores/') ? file : `gate/generation/${file}`}`, from, to, seed },
 });
 
-const PUBLISHER = '../../stores/publisher.ts';
+const PUBLISHER = 'stores/publisher.ts';
 
 export const FAULTS: readonly PlantedFault[] = [
   // The publisher.

@@ -13,7 +13,7 @@ export function plant(fault: PlantedFault, name: string): { readonly root: strin
   const copied = join(root, 'src/gate');
   cpSync(join(ROOT, 'src/gate'), copied, { recursive: true, filter: isSource });
   cpSync(join(ROOT, 'src/stores'), join(root, 'src/stores'), { recursive: true, filter: isSource });
-  const file = join(copied, 'generation', fault.file);
+  const file = join(root, fault.file);
   const text = readFileSync(file, 'utf8');
   if (text.split(fault.from).length !== 2) throw new Error(`${fault.name}: its line is not in ${fault.file} once`);
   writeFileSync(

@@ -13,7 +13,7 @@ export interface TcpProxy {
   thaw(): void;
   /** Ends every open connection; later ones pass. */
   cut(): void;
-  /** From now on each connection is late by its own number of ms: what two of them carry changes its order. */
+  /** From now on each connection is late by its own number of milliseconds: what two of them carry changes its order. */
   delay(pickMs: () => number): void;
   /** Lays the wire to another port and cuts what stands: a failover. */
   switchTo(port: number): void;

@@ -5,8 +5,9 @@ import { FAULTS } from '../../all/chaos/faults';
 const ROOT = join(__dirname, '../../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
+const [, outages = ''] = read('docs/generations-operators.md').split('\n## Outages\n');
 /** The rows of the table of faults: the fault, and the scenarios that it names. */
-const rows = read('docs/generations-operators.md')
+const rows = outages
   .split('\n')
   .filter((line) => line.startsWith('| '))
   .map((line) => line.split('|').map((cell) => cell.trim()))
