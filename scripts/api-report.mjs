@@ -1,5 +1,6 @@
 // Compares what each public entry of the packages declares with the committed reports api/*.api.md: `node scripts/api-report.mjs` fails where
-// they differ, `--update` writes the reports. Fails too where an entry mentions a type that no entry exports: users could not name it. `--built` takes the declarations of the last build instead of building.
+// they differ, `--update` writes the reports. It also fails where an entry mentions a type that no entry exports, because users cannot name such
+// a type. `--built` reads the declarations of the last build instead of building.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ const WORK = join(ROOT, '.api-report');
 const BUILT = process.argv.includes('--built');
 
 const DERIVED = 'derived-types.md';
-/** A declaration that takes its members from a table or from other types: those need no name. */
+/** A declaration whose members are derived from other types. Users name the derived type, so those may stay unexported. */
 const DERIVATION = /^export (?:type .*typeof|interface \w+ extends) .*$/gm;
 
 const update = process.argv.includes('--update');

@@ -1,6 +1,6 @@
 // Packs the rooms after a build, in the order in which they must be published: `node scripts/pack.mjs <folder>` writes one
 // tarball each to that folder. README.md and others are copied from the root of the repository where a room has none of its own.
-// Pages for maintainers stay in the repository: each installation would carry them.
+// Pages for maintainers are left out: users of a package do not need them.
 // With --check, publint and attw check the tarballs.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -48,8 +48,8 @@ async function pack(room) {
 }
 
 /**
- * The manifest without `source` and `scripts`, whose files are not in the package, and with `main` for tools that do not read `exports`. In the
- * repository `main` would resolve the folder of a room to its build.
+ * The manifest as it is published: without `source` and `scripts`, because the package does not have their files, and with `main` for tools that
+ * do not read `exports`. In the repository it has no `main`, because an import of the folder of a room would load the build.
  */
 function published({ exports, scripts: _scripts, ...manifest }) {
   const withoutSource = (entry) => {

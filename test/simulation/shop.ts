@@ -19,7 +19,7 @@ export interface ChangeMade {
   isLost: boolean;
 }
 
-/** A token: what a process looks at. */
+/** A token, as a process checks it. */
 export interface Token {
   readonly clientId: string;
   readonly generation: number;

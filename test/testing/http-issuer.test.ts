@@ -117,7 +117,7 @@ describe('an issuer that listens', () => {
         'startTestIssuer(): unknown option "issuer"; known are port, audience, preset, scopes, algorithm, log, clock',
       ],
       [{ prt: 1 }, 'startTestIssuer(): unknown option "prt"; did you mean "port"?'],
-      [{ port: 70_000 }, 'startTestIssuer(): option "port" must be a whole number of ports from 0 to 65535, got 70000'],
+      [{ port: 70_000 }, 'startTestIssuer(): option "port" must be a whole number from 0 to 65535, got 70000'],
     ])('refuses %j', async (options, message) => {
       await expect(startTestIssuer(options as HttpTestIssuerOptions)).rejects.toThrow(new TypeError(message));
     });

@@ -145,7 +145,7 @@ export class Store {
     const text = serializeState(next);
     try {
       await write(this.#path, text, undefined, () => this.#requireText(this.#text));
-      // The other process may have looked at the same moment: then the later write counts, and the earlier one fails.
+      // The other process may have read the file at the same moment: then the later write counts, and the earlier one fails.
       await this.#requireText(text);
     } catch (error) {
       this.requireOwn();

@@ -265,7 +265,7 @@ function problemOf([clientId, generation]: Change, nowMs: number): string | unde
   if (typeof clientId !== 'string' || !/^[^\0\p{Surrogate}]{1,2048}$/u.test(clientId) || clientId === '*') {
     return 'its client id is not a text of 1 to 2048 characters, or is "*"';
   }
-  if (!Number.isSafeInteger(generation) || generation < 0) return 'its time is not a number of ms';
+  if (!Number.isSafeInteger(generation) || generation < 0) return 'its time is not a number of milliseconds';
   return generation > nowMs + HOUR_SECONDS * 1000 ? 'its time lies in the future' : undefined;
 }
 

@@ -204,11 +204,11 @@ function boolean<Fallback extends boolean | undefined = undefined>(fallback?: Fa
 
 /** A number within bounds, both inclusive; `unit` is for the message. */
 function number<Fallback extends number | undefined = undefined>(
-  bounds: { readonly unit: string; readonly min: number; readonly max?: number; readonly integer?: boolean },
+  bounds: { readonly unit?: string; readonly min: number; readonly max?: number; readonly integer?: boolean },
   fallback?: Fallback,
 ): Option<number | Fallback> {
   const { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false } = bounds;
-  const range = `of ${unit} from ${min} to ${max}`;
+  const range = `${unit === undefined ? '' : `of ${unit} `}from ${min} to ${max}`;
   const accept = (given: unknown) => {
     const fits = typeof given === 'number' && given >= min && given <= max && (!integer || Number.isInteger(given));
     return fits ? given : undefined;
@@ -270,7 +270,7 @@ function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
 }
 
 /**
- * The kinds of options: `option.number({ unit: 'ms', min: 1 }, 5_000)`. The last argument is the default. A kind of its own:
+ * The kinds of options: `option.number({ unit: 'milliseconds', min: 1 }, 5_000)`. The last argument is the default. A kind of its own:
  * `option(expected, accept)`.
  */
 export const option = Object.assign(anyOption, {

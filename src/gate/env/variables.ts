@@ -12,7 +12,7 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
-const PORT = { unit: 'port numbers', min: 0, max: 65_535, integer: true };
+const PORT = { min: 0, max: 65_535, integer: true };
 const PORT_EXPECTED = 'a port number from 0 to 65535';
 const HOST = matching(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address');
 const RATE_LIMIT = fromText('a number of requests per s, m or h, or off', readRateLimit);

@@ -33,7 +33,7 @@ export interface Gate extends Middleware {
    *
    * @param options - `timeoutMs`: longest wait in ms; then it rejects with an Error that names what is not available, and
    *   why. The gate keeps trying.
-   * @throws TypeError when `timeoutMs` is not a number of ms
+   * @throws TypeError when `timeoutMs` is not a number of milliseconds
    */
   ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
   /**
@@ -217,7 +217,7 @@ export function createGate(options: AuthenticateOptions = {}, internals?: Partia
   const gate: Gate = Object.assign(authenticate as Middleware, {
     optional,
     async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
-      const { timeoutMs } = readOptions('ready', options, { timeoutMs: option.number({ unit: 'ms', min: 1 }) });
+      const { timeoutMs } = readOptions('ready', options, { timeoutMs: option.number({ unit: 'milliseconds', min: 1 }) });
       await verifier.ready(timeoutMs);
     },
     verify,

@@ -26,7 +26,7 @@ const TICK_MS = 100;
 
 /**
  * Ends what stays open longer than a request when a request with the same token would be refused. A floor that has risen
- * is looked at immediately, everything else within a second: the times of the token, its key, and whether keys and
+ * is checked immediately, everything else within a second: the times of the token, its key, and whether keys and
  * generations are known at all.
  */
 export class HeldCallers {

@@ -35,7 +35,7 @@ const POSTGRES_OPTIONS = {
   table: option('the name of a table', postgresTable, postgresTable('tillgate_generations')),
   createTable: option.boolean(false),
   mark: option.boolean(true),
-  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 600_000 }, 5_000),
   ...dependencies('clock', 'schedule'),
 } satisfies TableOf<PostgresGenerationsOptions>;
 

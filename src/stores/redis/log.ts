@@ -25,7 +25,7 @@ export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 's
 
 const REDIS_OPTIONS = {
   key: option.string('tillgate:generations'),
-  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 600_000 }, 5_000),
   mark: option.boolean(true),
   ...dependencies('clock', 'schedule'),
 } satisfies TableOf<Omit<RedisGenerationsOptions, 'client'>>;

@@ -114,7 +114,7 @@ const CONTRACT_OPTIONS = {
       ? (given as CaseClass[])
       : undefined,
   ),
-  propagationMs: option.number({ unit: 'ms', min: 0, max: 600_000 }),
+  propagationMs: option.number({ unit: 'milliseconds', min: 0, max: 600_000 }),
   beforeGuard: option(
     'an array of functions or their names',
     (given) => (Array.isArray(given) ? (given as NonNullable<ContractCasesOptions['beforeGuard']>) : undefined),

@@ -22,7 +22,7 @@ export interface HttpTestIssuer extends TestIssuer {
   /** Requests for a token so far, including those that failed. */
   readonly tokenRequests: number;
   /**
-   * Makes every endpoint of this issuer fail; without `fault` they work again. Open requests and streams are cut off.
+   * Makes every endpoint of this issuer fail; without `fault` they work again. Open requests are cut off.
    *
    * @param fault - `503`; `hang`: no response at all; `garbage`: something else than JSON
    * @throws TypeError when the fault is unknown
@@ -40,7 +40,7 @@ const FAULTS = {
 
 /**
  * Starts an issuer on 127.0.0.1 for gates that discover it and fetch its keys: metadata (RFC 8414 and OpenID Connect),
- * key set, `POST /connect/token` for any client id and secret, `GET /generations` with its stream. A gate in this process
+ * key set, `POST /connect/token` for any client id and secret, `GET /generations`, its log of changes. A gate in this process
  * that was given `options` sees a `bump()` with its next request; give a gate in another process the URL
  * `<issuer>/generations` as its generation source.
  *
@@ -64,7 +64,7 @@ const FAULTS = {
  */
 export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Promise<HttpTestIssuer> {
   const { port, ...given } = readOptions('startTestIssuer', options, {
-    port: option.number({ unit: 'ports', min: 0, max: 65_535, integer: true }, 0),
+    port: option.number({ min: 0, max: 65_535, integer: true }, 0),
     ...TEST_ISSUER_OPTIONS,
   } satisfies TableOf<HttpTestIssuerOptions>);
   let endpoints: ReadonlyMap<string, Handler> = new Map();
@@ -158,7 +158,6 @@ function issuerEndpoints({ testIssuer, jwks, log }: ReturnType<typeof publishing
     ['GET /.well-known/oauth-authorization-server', metadata],
     [`GET ${JWKS_PATH}`, (_req, res) => sendJson(res, 200, jwks)],
     [`GET ${GENERATIONS_PATH}`, generations],
-    [`GET ${GENERATIONS_PATH}/stream`, generations],
     [`POST ${TOKEN_PATH}`, (req, res) => issueToken(testIssuer, req, res)],
   ]);
 }

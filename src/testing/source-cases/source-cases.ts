@@ -50,7 +50,7 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Co
   const given = readOptions('generationSourceCases', options, {
     create: option.required(option.callable<GenerationSourceCasesOptions['create']>()),
     changes: option.number({ unit: 'changes', min: 1, integer: true }, 10_000),
-    timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
+    timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 600_000 }, 2_000),
   } satisfies TableOf<GenerationSourceCasesOptions>);
   const { create, changes: count, timeoutMs } = given;
   return Object.entries(CASES).map(([name, test]) => ({

@@ -31,7 +31,7 @@ export interface BrowserScene {
   stop(): Promise<void>;
 }
 
-/** Widths and themes in which pages are looked at. */
+/** Widths and themes in which pages are shown. */
 export const VIEWS = [
   [1280, 'light'],
   [1280, 'dark'],

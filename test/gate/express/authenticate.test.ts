@@ -189,7 +189,7 @@ describe('ready()', () => {
     await gate.close();
   });
 
-  const range = 'option "timeoutMs" must be a number of ms from 1 to 9007199254740991, got';
+  const range = 'option "timeoutMs" must be a number of milliseconds from 1 to 9007199254740991, got';
   it.each<[object, string]>([
     [{ timeoutMs: '5' }, `${range} "5"`],
     [{ timeoutMs: 0 }, `${range} 0`],

@@ -345,7 +345,7 @@ describe('redisGenerations()', () => {
     [{ key: '' }, 'option "key" must be a non-empty string, got ""'],
     [{ sentinel: false }, 'unknown option "sentinel"; known are'],
     [{ mark: 'off' }, 'option "mark" must be true or false, got "off"'],
-    [{ timeoutMs: 0 }, 'option "timeoutMs" must be a number of ms from 1 to 600000, got 0'],
+    [{ timeoutMs: 0 }, 'option "timeoutMs" must be a number of milliseconds from 1 to 600000, got 0'],
   ])('refuses %j', (options, message) => {
     const client = new FakeRedis().connect();
     const start = (): unknown => redisGenerations({ client, ...options });

@@ -29,7 +29,7 @@ const HTTP_OPTIONS = {
   url: option.string(''),
   headers: option('an object of strings', readHeaders),
   allowHttp: option.boolean(false),
-  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 600_000 }, 5_000),
   ...dependencies('fetch', 'schedule'),
 } satisfies TableOf<HttpGenerationsOptions>;
 

@@ -266,7 +266,7 @@ describe('options of httpGenerations()', () => {
     ],
     ['a fetch that is none', { url: URL_OF, fetch: 'fetch' }, /"fetch" must be a function/],
     ['a schedule that is none', { url: URL_OF, schedule: 7 }, /"schedule" must be a function/],
-    ['a time of 0', { url: URL_OF, timeoutMs: 0 }, /"timeoutMs" must be a number of ms/],
+    ['a time of 0', { url: URL_OF, timeoutMs: 0 }, /"timeoutMs" must be a number of milliseconds/],
     ['a misspelt option', { url: URL_OF, timeout: 5 }, /did you mean "timeoutMs"/],
   ])('refuse %s', (_what, options, expected) => {
     const make = (): unknown => httpGenerations(options as HttpGenerationsOptions);

@@ -117,7 +117,7 @@ describe('a token with an unknown key id that is refused whatever its key is', (
     expect(fetches).toHaveLength(5);
   });
 
-  it('is not looked at where the key is known', async () => {
+  it('is not checked where the key is known', async () => {
     const { find, time } = await sourceWith(A);
     expect(await find('a', expired)).toBe('a');
     time.step(TTL_MS);
