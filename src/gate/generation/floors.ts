@@ -54,6 +54,10 @@ export class Floors {
    * pile up. All of them: one that lies further ahead must not hide another one.
    */
   readonly pending = new Map<string, Set<number>>();
+  /** The earliest generation that the log has and whose time has not come. */
+  earliest = Infinity;
+  /** The earliest one that is more than an hour ahead: it is not kept. */
+  #earliestWrong = Infinity;
   /** Called with the client whose floor has risen. */
   onRaise: ((clientId: string) => void) | undefined;
   /** Whether any floor was a counter: a number that is not a time in ms. */
@@ -101,9 +105,23 @@ export class Floors {
     return true;
   }
 
-  /** Keeps a floor whose time has not come. */
-  keep(clientId: string, generation: number): void {
-    this.pending.set(clientId, (this.pending.get(clientId) ?? new Set()).add(generation));
+  /** Keeps a floor whose time has not come, an hour ahead at most. */
+  keep(clientId: string, generation: number, nowMs: number): void {
+    this.earliest = Math.min(generation, this.earliest);
+    if (generation > nowMs + MAX_AHEAD_MS) this.#earliestWrong = Math.min(generation, this.#earliestWrong);
+    else this.pending.set(clientId, (this.pending.get(clientId) ?? new Set()).add(generation));
+  }
+
+  /** Whether the log must be read again: the time of the earliest one has come, or one that was not kept comes within an hour. */
+  isEarliestDue(nowMs: number): boolean {
+    return !isInFuture(this.earliest, nowMs, this.#skewMs) || this.#earliestWrong <= nowMs + MAX_AHEAD_MS;
+  }
+
+  /** Raises each floor whose time has come, before the log is read again from its start. */
+  raiseAllDue(nowMs: number): void {
+    for (const clientId of [...this.pending.keys()]) this.raiseDue(clientId, nowMs);
+    this.earliest = Infinity;
+    this.#earliestWrong = Infinity;
   }
 
   /** Raises the floors of a caller whose time has come. */

@@ -6,8 +6,9 @@ import { escapeUnsafe } from '../core/logger';
 import { NO_OPTIONS } from '../core/objects';
 import { retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
-import { followLog, SLOW } from './follow-log';
-import type { FollowedLog, FollowerOptions } from './follow-log';
+import { FollowedLog } from './follow-log';
+import type { FollowerOptions } from './follow-log';
+import { SLOW } from './freshness';
 import { FIRST_TIME_MS, isStamped, readGeneration } from './generation';
 
 /** Of a token that was issued after the change. */
@@ -37,7 +38,7 @@ export class Follower {
     this.#options = options;
     this.#floors = new Floors(options);
     this.#floors.onCounter = () => this.#reportCounter();
-    this.#follower = source && followLog(options, source, this.#floors);
+    this.#follower = source && new FollowedLog(options, source, this.#floors);
     this.#settled = this.#follower?.settled.finally(() => (this.#settled = undefined));
   }
 
