@@ -1,6 +1,14 @@
 'use strict';
 const { connect } = require('@nats-io/transport-node');
 const { DeliverPolicy, JetStreamApiCodes, jetstream, jetstreamManager } = require('@nats-io/jetstream');
+const {
+  describeFailure,
+  isSameMark,
+  readersOf,
+  requireChange,
+  requireFormat,
+  SourceError,
+} = require('tillgate/generations');
 
 const BATCH = 200;
 /** The shortest wait for a message that NATS allows, in ms. */
@@ -16,12 +24,12 @@ const SHORTEST_WAIT_MS = 1_000;
  */
 function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
   const subjects = { changes: `${name}.changes`, units: `${name}.units` };
-  const readers = new Set();
+  const readers = readersOf(schedule, reader);
   let closed = false;
   let opening;
 
   async function open() {
-    if (closed) throw new Error('the source is closed');
+    if (closed) throw new SourceError('NATS: the source is closed');
     opening ??= (async () => {
       const connection = await connect({ servers, maxReconnectAttempts: -1 });
       const manager = await jetstreamManager(connection);
@@ -37,15 +45,19 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
   /** The last unit, or `undefined`. */
   async function lastUnit(manager) {
     const message = await manager.streams.getMessage(name, { last_by_subj: subjects.units });
-    return message ? { sequence: message.seq, mark: message.json().mark } : undefined;
+    return message ? { sequence: message.seq, mark: markOf(message.json()) } : undefined;
   }
 
   async function append(changes, unit) {
-    changes.forEach(requireChange);
+    for (const change of changes) requireChange(change, Date.now());
+    return store(changes, unit).catch((error) => Promise.reject(failure(error)));
+  }
+
+  async function store(changes, unit) {
     const { client, manager } = await open();
     if (!unit) return void (await client.publish(subjects.changes, JSON.stringify({ changes })));
     const last = await lastUnit(manager);
-    if (!isSame(last?.mark, unit.expected)) return last?.mark;
+    if (!isSameMark(last?.mark, unit.expected)) return last?.mark;
     try {
       const expect = { lastSubjectSequence: last?.sequence ?? 0 };
       await client.publish(subjects.units, JSON.stringify({ changes, mark: unit.mark }), { expect });
@@ -61,9 +73,8 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
     let history, epoch, consumer, waiting;
     let isNext = false;
 
-    async function next(waitMs) {
+    async function read(waitMs) {
       const { client, manager } = await open();
-      if (!isOpen) throw new Error('the reader is closed');
       const { state, created } = await manager.streams.info(name);
       // A stream that was made anew, or that went back, has other messages under the same sequences.
       if (created !== history || state.last_seq < sequence) [sequence, consumer] = [0, undefined];
@@ -91,43 +102,57 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
       waiting = await consumer.fetch({ max_messages: 1, expires });
       if (!isOpen) waiting.stop();
       for await (const message of waiting) {
-        const { changes, mark } = message.json();
+        const unit = message.json();
+        batch.mark = markOf(unit) ?? batch.mark;
+        batch.changes.push(...unit.changes);
         sequence = message.seq;
-        batch.changes.push(...changes);
-        batch.mark = mark ?? batch.mark;
       }
     }
 
     function close() {
       isOpen = false;
-      readers.delete(self);
       waiting?.stop();
     }
 
-    const self = { next, close };
-    readers.add(self);
-    return self;
+    return {
+      async next(waitMs) {
+        const before = [sequence, history];
+        try {
+          return await read(waitMs);
+        } catch (error) {
+          // What this call has read is in no batch: the next one reads it again.
+          [sequence, history] = before;
+          consumer = undefined;
+          throw failure(error);
+        }
+      },
+      close,
+    };
   }
 
   async function close() {
     closed = true;
-    for (const one of readers) one.close();
+    readers.close();
     await (await opening?.catch(() => undefined))?.connection.close();
   }
 
-  return { mark: true, reader, append, close };
+  return { mark: true, reader: readers.reader, append, close };
 }
 
-function isSame(one, other) {
-  return one?.epoch === other?.epoch && one?.unit === other?.unit;
+/** The mark of a unit; a later version of Tillgate may have written another format. */
+function markOf({ mark }) {
+  requireFormat(mark?.format);
+  return mark;
 }
 
-function requireChange([clientId, generation]) {
-  const isText =
-    typeof clientId === 'string' && clientId.length > 0 && clientId.length <= 2_048 && clientId.isWellFormed();
-  const isPast = generation < 1e12 || generation <= Date.now() + 60_000;
-  if (isText && !clientId.includes('\0') && Number.isSafeInteger(generation) && generation >= 0 && isPast) return;
-  throw new TypeError('expected a change: [client id, generation that is not in the future]');
+function schedule(task, delayMs) {
+  const timeout = setTimeout(task, delayMs).unref();
+  return { cancel: () => clearTimeout(timeout) };
+}
+
+/** Without the message of the client, which can name its servers. */
+function failure(cause) {
+  return cause instanceof SourceError ? cause : new SourceError(`NATS: ${describeFailure(cause)}`, { cause });
 }
 
 module.exports = { natsGenerations };

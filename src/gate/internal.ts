@@ -5,14 +5,10 @@
 
 // The clock of a test issuer is the one that a gate takes.
 export type { Clock } from './core/clock';
-// A test issuer hands its timers to the gates that it makes.
-export type { Schedule } from './core/clock';
 // Servers of the kit and commands wait with the timers that the gate uses.
 export { systemSchedule } from './core/clock';
 // Logs of stores wait for their engine no longer than a limit.
 export { withTimeLimit } from './core/clock';
-// A publisher cancels its timers.
-export type { Timer } from './core/clock';
 // Callbacks of a publisher's app are called as those of a gate.
 export { ask, notify } from './core/callbacks';
 // The command prints what others sent without control characters of a terminal.

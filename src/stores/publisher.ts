@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Dependencies } from 'tillgate';
 import { describeFailure, isEarly, isSameMark, noResponse, requireChange, SourceError } from 'tillgate/generations';
-import type { Change, GenerationSource, Mark, Unit } from 'tillgate/generations';
+import type { Change, GenerationSource, Mark, Timer, Unit } from 'tillgate/generations';
 import {
   ask,
   dependencies,
@@ -15,7 +15,7 @@ import {
   TOKEN_AGE_OPTION,
   withTimeLimit,
 } from 'tillgate/internal';
-import type { TableOf, Timer } from 'tillgate/internal';
+import type { TableOf } from 'tillgate/internal';
 
 /** Options of `startPublisher()`. */
 export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
@@ -90,7 +90,7 @@ const AWAITED_MS = 3_600_000;
  * @example
  * ```ts
  * import { Redis } from 'ioredis';
- * import { redisGenerations, startPublisher } from 'tillgate/generations';
+ * import { redisGenerations, startPublisher } from '@tillgate/stores';
  *
  * const changed = new Map<string, number>(); // in a real server a table, written in the transaction of the change
  * const publisher = startPublisher({

@@ -9,12 +9,23 @@ export type Clock = () => number;
 
 /** Handle of a pending timer. */
 export interface Timer {
+  /** The task is not called any more; without an effect once it has been called. */
   cancel(): void;
 }
 
 /**
- * Calls `task` once after `delayMs`; a task that throws or rejects does not end the process. Injected together with the
+ * Calls `task` once after `delayMs`, in ms; a task that throws or rejects does not end the process. Injected together with the
  * clock; the default never keeps the process alive.
+ *
+ * @example
+ * ```ts
+ * import type { Schedule } from 'tillgate/generations';
+ *
+ * const schedule: Schedule = (task, delayMs) => {
+ *   const timeout = setTimeout(task, delayMs).unref();
+ *   return { cancel: () => clearTimeout(timeout) };
+ * };
+ * ```
  */
 export type Schedule = (task: () => unknown, delayMs: number) => Timer;
 

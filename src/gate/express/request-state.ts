@@ -132,14 +132,14 @@ export function stateOf(req: object): RequestState | undefined {
  *
  * @example
  * ```ts
- * import { createServer } from 'node:http2';
+ * import { createServer } from 'node:http';
  * import { authenticate, authOf, problemHandler, requireScope } from 'tillgate';
  *
  * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
  * const guard = requireScope('orders:read');
  * const refuse = problemHandler();
  * createServer((req, res) => {
- *   const respond = (error?: Error) => (error ? refuse(error, req, res, () => {}) : res.end(authOf(req)?.clientId));
+ *   const respond = (error?: Error) => (error ? refuse(error, req, res, () => {}) : res.end(authOf(req)?.clientId ?? ''));
  *   gate(req, res, (error) => (error ? respond(error) : guard(req, res, respond)));
  * });
  * ```

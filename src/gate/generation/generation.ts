@@ -7,7 +7,7 @@ import type { Change } from './log';
 /** From here on (September 2001) a generation is a time in ms; a smaller number is another system's counter. */
 export const FIRST_TIME_MS = 1e12;
 
-/** Whether a value can be a generation: an integer that a double represents exactly, not negative. */
+/** Whether a value can be a generation: an integer from 0 to 2^53 - 1, a time in ms since the epoch or a counter of another system. */
 export function isGeneration(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
@@ -25,9 +25,21 @@ const MAX_CLIENT_ID_LENGTH = 2_048;
 const CHANGE_TOLERANCE_MS = 60_000;
 
 /**
- * Checks a change before it is appended.
+ * Checks a change before it is appended: a client id of 1 to 2,048 characters that every engine can store, and a generation whose time is
+ * not later than a minute from now.
  *
+ * @param nowMs - the time in ms since the epoch
  * @throws TypeError when it is not one, or its generation lies in the future
+ * @example
+ * ```ts
+ * import { requireChange } from 'tillgate/generations';
+ * import type { Change } from 'tillgate/generations';
+ *
+ * async function append(changes: readonly Change[]) {
+ *   for (const change of changes) requireChange(change, Date.now());
+ *   // ... and write them
+ * }
+ * ```
  */
 export function requireChange([clientId, generation]: Change | readonly [unknown, unknown], nowMs: number): void {
   if (typeof clientId !== 'string' || clientId === '' || clientId.length > MAX_CLIENT_ID_LENGTH) {
@@ -57,7 +69,12 @@ export function isInFuture(generation: number, nowMs: number, toleranceMs: numbe
 /** From here on (the year 33658) a number is not a time in ms, but one in microseconds, for example. */
 const FIRST_WRONG_MS = 1e15;
 
-/** Whether a change is right but for its time, which has not come: the clock was set back, or is slow. */
+/**
+ * Whether `requireChange()` refuses a change for its time alone, which has not come: the clock was set back, or is slow. Such a change is
+ * pending; a wrong one would be refused at any time.
+ *
+ * @param nowMs - the time in ms since the epoch
+ */
 export function isEarly([clientId, generation]: Change, nowMs: number): boolean {
   const isTime = typeof generation === 'number' && generation < FIRST_WRONG_MS;
   return typeof clientId === 'string' && isTime && isInFuture(generation, nowMs, CHANGE_TOLERANCE_MS);

@@ -88,13 +88,17 @@ export function openReader(source: GenerationSource): LogReader {
   };
 }
 
-/** Whether two marks are the same one. */
+/** Whether two marks are the same one: of one epoch and of one unit; two that are `undefined` are. For the comparison of `append()`. */
 export function isSameMark(one: Mark | undefined, other: Mark | undefined): boolean {
   return one?.epoch === other?.epoch && one?.unit === other?.unit;
 }
 
-/** A log that cannot be read or appended to. The message contains no credentials and nothing of a response. */
+/**
+ * A log that cannot be read or appended to. The message goes to the log of the process: a source puts no credentials and nothing of a
+ * response into it, and hands the error of its client on as `cause`.
+ */
 export class SourceError extends Error {
+  /** Always `SourceError`. */
   override readonly name = 'SourceError';
 }
 
@@ -102,7 +106,8 @@ export class SourceError extends Error {
  * Refuses a log whose format is not 1. A mark names the format where it is another one; this version would misread such a log,
  * so neither reader nor publisher uses it.
  *
- * @throws SourceError saying what to do
+ * @param format - the member `format` of the stored mark: a number or its text; `undefined`, as every mark of today has it, is 1
+ * @throws SourceError when it is another one; the message says what to do
  */
 export function requireFormat(format: unknown): void {
   if (format === undefined || format === 1 || format === '1') return;
@@ -111,12 +116,15 @@ export function requireFormat(format: unknown): void {
   );
 }
 
-/** The error for a source that did not respond within a time limit. */
+/** Makes the `SourceError` for an engine that did not respond within a time limit, in ms. */
 export function noResponse(limitMs: number): SourceError {
   return new SourceError(`no response within ${limitMs} ms`);
 }
 
-/** Describes a failure for operators: the message of other libraries' errors may contain a connection string. */
+/**
+ * Describes a failure for operators: a `SourceError` by its message, any other error by its name and `code` alone, because the message of
+ * another library can contain a connection string.
+ */
 export function describeFailure(error: unknown): string {
   return error instanceof SourceError ? error.message : errorLabel(error);
 }

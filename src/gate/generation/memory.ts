@@ -21,6 +21,7 @@ const MEMORY_OPTIONS = {
 
 /** A log that can be served to other processes: whoever reads it keeps the position. */
 export interface ServedLog {
+  /** How long changes are kept, in ms. */
   readonly keptMs: number;
   /** Returns what follows a position, or the oldest changes without one, or if it is not a position of this log. */
   read(after: string | undefined, limit?: number): Batch & { readonly position: string };

@@ -4,13 +4,40 @@ import type { GenerationSource, LogReader } from './log';
 
 /** The wait of a reader for something to follow. */
 export interface Wait {
-  /** Resolves after a time, or when `wake()` is called. */
+  /** Resolves after a time in ms, or when `wake()` is called. */
   readonly pause: (ms: number) => Promise<void>;
   /** Ends the pause, where there is one: called by a hint, and when the reader is closed. */
   readonly wake: () => void;
 }
 
-/** Opens the readers of a source. `close()` closes those that are open: what they wait for ends, and `next()` rejects. */
+/**
+ * Opens the readers of a source. `close()` closes those that are open: what they wait for ends, and their `next()` rejects with a
+ * `SourceError`, as it does once a reader is closed.
+ *
+ * @param make - makes one reader at the oldest change; called for each `reader()`
+ * @example
+ * ```ts
+ * import { readersOf } from 'tillgate/generations';
+ * import type { Change, GenerationSource, Schedule } from 'tillgate/generations';
+ *
+ * // A list that other code of this process appends to.
+ * export function listGenerations(list: readonly Change[], schedule: Schedule): GenerationSource {
+ *   const readers = readersOf(schedule, ({ pause }) => {
+ *     let position = 0;
+ *     return {
+ *       async next(waitMs) {
+ *         if (position === list.length && waitMs > 0) await pause(waitMs);
+ *         const changes = list.slice(position, position + 2_000);
+ *         position += changes.length;
+ *         return { changes, end: position === list.length };
+ *       },
+ *       close: () => undefined,
+ *     };
+ *   });
+ *   return { mark: false, reader: readers.reader, close: async () => readers.close() };
+ * }
+ * ```
+ */
 export function readersOf(
   schedule: Schedule,
   make: (wait: Wait) => LogReader,

@@ -1,6 +1,6 @@
 import { describeFailure, noResponse, SourceError } from 'tillgate/generations';
+import type { Schedule } from 'tillgate/generations';
 import { ownValue, withTimeLimit } from 'tillgate/internal';
-import type { Schedule } from 'tillgate/internal';
 
 /** Result of a query. */
 export interface PostgresResult {

@@ -1,9 +1,9 @@
 import type * as Pg from 'pg';
 import type { Dependencies } from 'tillgate';
 import { readersOf, requireChange, requireFormat } from 'tillgate/generations';
-import type { Batch, GenerationLog, LogReader, Mark, Wait } from 'tillgate/generations';
+import type { Batch, GenerationLog, LogReader, Mark, Schedule, Wait } from 'tillgate/generations';
 import { dependencies, loadPeer, option, readOptions, refuseOption } from 'tillgate/internal';
-import type { OptionPlace, Schedule, TableOf } from 'tillgate/internal';
+import type { OptionPlace, TableOf } from 'tillgate/internal';
 import { loadPackage, readStoreUrl } from '../store-url';
 import type { StoreDependencies } from '../store-url';
 import { postgresConnection } from './connection';
@@ -47,7 +47,7 @@ const POSTGRES_OPTIONS = {
  * @example
  * ```ts
  * import { Pool } from 'pg';
- * import { postgresGenerations } from 'tillgate/generations';
+ * import { postgresGenerations } from '@tillgate/stores';
  *
  * const pool = new Pool({ connectionString: process.env['DATABASE_URL'], connectionTimeoutMillis: 5_000 });
  * const generationSource = postgresGenerations({ pool, createTable: true });

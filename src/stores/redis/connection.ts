@@ -1,8 +1,8 @@
 import type * as Ioredis from 'ioredis';
 import type * as NodeRedis from 'redis';
 import { describeFailure, noResponse, SourceError } from 'tillgate/generations';
+import type { Schedule } from 'tillgate/generations';
 import { describe, loadPeer, withTimeLimit } from 'tillgate/internal';
-import type { Schedule } from 'tillgate/internal';
 import { readStoreUrl } from '../store-url';
 import type { loadPackage } from '../store-url';
 

@@ -38,7 +38,7 @@ const REDIS_OPTIONS = {
  * @example
  * ```ts
  * import { Redis } from 'ioredis';
- * import { redisGenerations } from 'tillgate/generations';
+ * import { redisGenerations } from '@tillgate/stores';
  *
  * const generationSource = redisGenerations({ client: new Redis('rediss://redis.example.com') });
  * ```

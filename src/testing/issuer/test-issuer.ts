@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { memoryGenerations } from 'tillgate/generations';
-import type { MemoryLog } from 'tillgate/generations';
+import type { MemoryLog, Schedule } from 'tillgate/generations';
 import {
   adviceContext,
   ALGORITHMS,
@@ -13,7 +13,7 @@ import {
   readOptions,
   systemSchedule,
 } from 'tillgate/internal';
-import type { Clock, Schedule, TableOf, ValuesOf } from 'tillgate/internal';
+import type { Clock, TableOf, ValuesOf } from 'tillgate/internal';
 import type { GateOptions, IssuerOptions } from 'tillgate';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
 import type { Algorithm, TestKey, TestToken } from './test-token';
