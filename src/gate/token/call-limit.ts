@@ -12,6 +12,8 @@ const COUNTED_MS = 60_000;
 /** Such tokens of a site that the endpoint is asked about immediately; then one for each `ONE_MORE_MS`. */
 const FREE_PER_SITE = 20;
 const ONE_MORE_MS = 1_000;
+/** What a site may have used that still has one call. */
+const ALL_BUT_ONE_MS = (FREE_PER_SITE - 1) * ONE_MORE_MS;
 const MAX_SITES = 10_000;
 
 /**
@@ -64,7 +66,7 @@ export class CallLimit {
   requireAllowed(site: string | undefined): void {
     if (this.isPaused) throw this.refusal;
     if (site === undefined || !this.#isCounting()) return;
-    const waitMs = -this.#leftMs(site);
+    const waitMs = this.#usedMs(site) - ALL_BUT_ONE_MS;
     if (waitMs > 0) throw tooMany('too many opaque tokens of this network were not active', waitMs);
   }
 
@@ -74,21 +76,19 @@ export class CallLimit {
    */
   async run<Value>(site: string | undefined, call: () => Promise<Value>): Promise<Value> {
     if (site === undefined) return call();
-    for (let rivals = this.#rivals(site); rivals.length > 0; rivals = this.#rivals(site)) {
-      await Promise.race(rivals);
-    }
+    for (let other = this.#rival(site); other; other = this.#rival(site)) await other;
     const calling = call();
-    const end = (): boolean => this.#underWay.delete(ended);
-    const ended = calling.then(end, end);
+    const ended: Promise<unknown> = calling.catch(() => undefined).then(() => this.#underWay.delete(ended));
     this.#underWay.set(ended, site);
     return calling;
   }
 
-  /** The calls of a site under way, if another one has to wait for them. */
-  #rivals(site: string): Promise<unknown>[] {
-    const leftMs = this.#leftMs(site);
+  /** The end of a call of a site, where another one has to wait for it. */
+  #rival(site: string): Promise<unknown> | undefined {
+    const leftMs = ALL_BUT_ONE_MS - this.#usedMs(site);
     const ofSite = [...this.#underWay.keys()].filter((each) => this.#underWay.get(each) === site);
-    return this.#isCounting() && leftMs >= 0 && leftMs < ofSite.length * ONE_MORE_MS ? ofSite : [];
+    const isFull = this.#isCounting() && leftMs >= 0 && leftMs < ofSite.length * ONE_MORE_MS;
+    return isFull ? Promise.race(ofSite) : undefined;
   }
 
   /** Counts a token that turned out inactive. */
@@ -100,11 +100,6 @@ export class CallLimit {
   #isCounting(): boolean {
     const sinceMs = this.#clock() - this.#pausedUntilMs;
     return sinceMs >= -LONGEST_PAUSE_MS && sinceMs < COUNTED_MS;
-  }
-
-  /** What a site may still use before only one call is left to it; negative: the time until it has one again. */
-  #leftMs(site: string): number {
-    return (FREE_PER_SITE - 1) * ONE_MORE_MS - this.#usedMs(site);
   }
 
   /** Time until the whole burst of a site is available again. Bounded because the clock may have stepped back. */
