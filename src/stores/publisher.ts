@@ -75,6 +75,8 @@ const PUBLISHER_OPTIONS = {
   ...dependencies('clock', 'schedule', 'logger'),
 } satisfies TableOf<PublisherOptions>;
 
+type GivenOptions = ReturnType<typeof readOptions<typeof PUBLISHER_OPTIONS>>;
+
 const MARK_EVERY_MS = 1_000;
 const PAUSES = { firstMs: 250, longestMs: 1_000 };
 /** Changes per unit: some 10 ms of work for an engine. */
@@ -106,174 +108,202 @@ const AWAITED_MS = 3_600_000;
  */
 export function startPublisher(options: PublisherOptions): Publisher {
   const given = readOptions('startPublisher', options, PUBLISHER_OPTIONS);
-  const { source, changes: readChanges, maxTokenAgeSeconds, timeoutMs, clock, schedule, logger } = given;
-  const startedMs = clock();
-  const steady = steadyTime();
-  /** Changes that the log does not have; some it cannot take yet, because their time has not come. */
-  const pending = new Map<string, Change>();
-  let isEarlyReported = false;
-  /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
-  let last: Mark | undefined;
-  let running: Promise<void> | undefined;
-  let timer: Timer | undefined;
-  // A log has one publisher: there is none to keep out of step with.
-  const outage = new Outage(PAUSES, clock, () => 0);
-  /** Of the last mark that called the log complete; 0 while it is not. */
-  let completeMs = 0;
-  let writtenMs: number | undefined;
-  let closed = false;
-  let resolveReady = (): void => undefined;
-  const ready = new Promise<void>((resolve) => (resolveReady = resolve));
-
-  const appendUnit = async (changes: readonly Change[], unit: Unit): Promise<Mark | undefined> => {
-    // The record is no longer kept from here: a later mark would call a log complete that lacks what changed since.
-    if (closed) throw new SourceError('the publisher is closed');
-    const appended = ask(() => source.append(changes, unit));
-    return withTimeLimit(appended, timeoutMs, schedule, noResponse);
+  const publisher = new LogPublisher(given);
+  const failed = (error: unknown): void =>
+    given.logger.error({ error: errorText(error) }, 'generations are no longer published');
+  notify(() => publisher.start(), failed);
+  return {
+    publish: (clientId, generation) => publisher.publish(clientId, generation),
+    ready: () => publisher.ready,
+    status: () => publisher.status(),
+    close: () => publisher.close(),
   };
+}
 
-  /** How long changes are kept: longer while the clock is ahead, because nothing may be trimmed by a clock that is wrong. */
-  function keptMs(): number {
-    const nowMs = clock();
-    return keptMsOf(maxTokenAgeSeconds) + Math.max(0, nowMs - startedMs - steady(nowMs));
+/** Appends what is pending in units, each with the mark that follows it, and begins an epoch where the log has another mark. */
+class LogPublisher {
+  readonly #options: GivenOptions;
+  readonly #startedMs: number;
+  readonly #steady = steadyTime();
+  // A log has one publisher: there is none to keep out of step with.
+  readonly #outage: Outage;
+  /** Changes that the log does not have; some it cannot take yet, because their time has not come. */
+  readonly #pending = new Map<string, Change>();
+  #isEarlyReported = false;
+  /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
+  #last: Mark | undefined;
+  /** Of the last mark that called the log complete; 0 while it is not. */
+  #completeMs = 0;
+  #writtenMs: number | undefined;
+  #running: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #isClosed = false;
+  #resolveReady = (): void => undefined;
+  readonly ready = new Promise<void>((resolve) => (this.#resolveReady = resolve));
+
+  constructor(options: GivenOptions) {
+    this.#options = options;
+    this.#startedMs = options.clock();
+    this.#outage = new Outage(PAUSES, options.clock, () => 0);
+  }
+
+  async publish(clientId: string, generation: number): Promise<boolean> {
+    const { timeoutMs, schedule } = this.#options;
+    const change: Change = [clientId, generation];
+    this.#keep(change);
+    const isPending = (): boolean => this.#pending.has(keyOf(change));
+    // The step that is running may have begun without this change.
+    const isDone = (): boolean => this.#isClosed || !isPending();
+    const stepped = (this.#running ?? Promise.resolve()).then(() => (isDone() ? undefined : this.start()));
+    await withTimeLimit(stepped, timeoutMs, schedule, noResponse).catch(() => undefined);
+    return !isPending();
+  }
+
+  status(): PublisherStatus {
+    const { failures, lastError } = this.#outage;
+    return {
+      state: failures > 0 ? 'failing' : this.#completeMs > 0 ? 'current' : 'starting',
+      pending: this.#pending.size,
+      ...(this.#writtenMs !== undefined && { silentMs: Math.max(0, this.#options.clock() - this.#writtenMs) }),
+      ...(lastError !== undefined && { lastError }),
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+  }
+
+  /** Runs a step; one at a time. */
+  start(): Promise<void> {
+    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { schedule, logger } = this.#options;
+    this.#timer?.cancel();
+    let pauseMs = MARK_EVERY_MS;
+    try {
+      await this.#step();
+      this.#outage.end((fields) => logger.info(fields, 'generations can be published again'));
+      this.#resolveReady();
+    } catch (error) {
+      if (this.#isClosed) return;
+      pauseMs = this.#outage.fail(describeFailure(error), (failure) =>
+        logger.warn({ pending: this.#pending.size, ...failure }, 'generations could not be published, it is retried'),
+      );
+    }
+    if (this.#isClosed) return;
+    this.#timer = schedule(() => this.start(), pauseMs);
   }
 
   /** Appends what is pending and writes a mark. */
-  async function step(): Promise<void> {
-    if (!last) await beginEpoch();
+  async #step(): Promise<void> {
+    if (!this.#last) await this.#beginEpoch();
     let isLeft: boolean;
     do {
-      const { changes, isAll } = nextUnit();
+      const { changes, isAll } = this.#nextUnit();
       isLeft = changes.length === UNIT_SIZE;
-      await commit(changes, isAll);
-    } while (isLeft && !closed);
-  }
-
-  /** What the log can take now, and whether it has everything then, apart from what the next hour does not bring. */
-  function nextUnit(): { readonly changes: readonly Change[]; readonly isAll: boolean } {
-    const nowMs = clock();
-    const changes: Change[] = [];
-    let latestMs = 0;
-    let isAll = true;
-    for (const change of pending.values()) {
-      if (isEarly(change, nowMs)) {
-        latestMs = Math.max(latestMs, change[1]);
-        isAll &&= change[1] > nowMs + AWAITED_MS;
-      } else if (changes.push(change) === UNIT_SIZE) return { changes, isAll: false };
-    }
-    if (latestMs > 0 && !isEarlyReported) logger.warn({ aheadMs: latestMs - nowMs }, EARLY);
-    isEarlyReported = latestMs > 0;
-    return { changes, isAll };
-  }
-
-  /** Keeps a change for the next unit, or until its time has come, because the clock was set back. */
-  function keep(change: Change): void {
-    const nowMs = clock();
-    requireChange(change, isEarly(change, nowMs) ? change[1] : nowMs);
-    pending.set(keyOf(change), change);
-  }
-
-  /** One unit. Throws when the log has another mark than the one written last. */
-  async function commit(changes: readonly Change[], isAll: boolean): Promise<void> {
-    const expected = last as Mark;
-    const nowMs = clock();
-    // It is never ahead of the clock, and moves on where the clock was set back.
-    const allMs = nowMs < completeMs ? completeMs + 1 : nowMs;
-    const nextCompleteMs = isAll ? allMs : expected.completeMs;
-    const mark = { ...expected, unit: expected.unit + 1, completeMs: nextCompleteMs, keptMs: keptMs() };
-    // Without a response it may have taken place, or may still: another unit in its place could lie before a position
-    // that was read. So the epoch ends with it.
-    last = undefined;
-    const found = await appendUnit(changes, { expected, mark });
-    if (!isSameMark(found, mark)) return lost(found);
-    last = mark;
-    for (const change of changes) pending.delete(keyOf(change));
-    completeMs = nextCompleteMs;
-    if (completeMs > 0) writtenMs = clock();
-  }
-
-  function lost(found: Mark | undefined): never {
-    const what = found ? 'another mark than the one written last' : 'no mark';
-    logger.warn(
-      { found },
-      `the log of generations has ${what}: it is written anew, with every change that can still matter`,
-    );
-    completeMs = 0;
-    throw new SourceError(`the log has ${what}: it was wiped, restored or failed over, or has two publishers`);
+      await this.#commit(changes, isAll);
+    } while (isLeft && !this.#isClosed);
   }
 
   /**
    * Begins an epoch, in which every change that can still matter is appended again: comparing with what the log holds could
    * mistake a wrong entry for a later change. The record comes first: while it cannot be read, the log stays as it is.
    */
-  async function beginEpoch(): Promise<void> {
+  async #beginEpoch(): Promise<void> {
     const record: Change[] = [];
-    for await (const change of await ask(readChanges)) record.push(change);
-    const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs: keptMs() };
-    const before = await appendUnit([], { expected: undefined, mark: first });
+    for await (const change of await ask(this.#options.changes)) record.push(change);
+    const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs: this.#keptMs() };
+    const before = await this.#append([], { expected: undefined, mark: first });
     if (!isSameMark(before, first)) {
-      const found = await appendUnit([], { expected: before, mark: first });
+      const found = await this.#append([], { expected: before, mark: first });
       if (!isSameMark(found, first)) throw new SourceError('the log has changed meanwhile');
     }
-    [last, completeMs] = [first, 0];
+    this.#last = first;
+    this.#completeMs = 0;
     for (const change of record) {
       try {
-        keep(change);
+        this.#keep(change);
       } catch (error) {
         // A wrong change must not keep the others from being published.
-        logger.error({ detail: (error as Error).message }, 'a change cannot be published, it is left out');
+        const detail = (error as Error).message;
+        this.#options.logger.error({ detail }, 'a change cannot be published, it is left out');
       }
     }
   }
 
-  async function run(): Promise<void> {
-    timer?.cancel();
-    let pauseMs = MARK_EVERY_MS;
-    try {
-      await step();
-      outage.end((fields) => logger.info(fields, 'generations can be published again'));
-      resolveReady();
-    } catch (error) {
-      if (closed) return;
-      pauseMs = outage.fail(describeFailure(error), (failure) =>
-        logger.warn({ pending: pending.size, ...failure }, 'generations could not be published, it is retried'),
-      );
+  /** What the log can take now, and whether it has everything then, apart from what the next hour does not bring. */
+  #nextUnit(): { readonly changes: readonly Change[]; readonly isAll: boolean } {
+    const { clock, logger } = this.#options;
+    const nowMs = clock();
+    const changes: Change[] = [];
+    let latestMs = 0;
+    let isAll = true;
+    for (const change of this.#pending.values()) {
+      if (isEarly(change, nowMs)) {
+        latestMs = Math.max(latestMs, change[1]);
+        isAll &&= change[1] > nowMs + AWAITED_MS;
+      } else if (changes.push(change) === UNIT_SIZE) return { changes, isAll: false };
     }
-    if (closed) return;
-    timer = schedule(start, pauseMs);
+    if (latestMs > 0 && !this.#isEarlyReported) logger.warn({ aheadMs: latestMs - nowMs }, EARLY);
+    this.#isEarlyReported = latestMs > 0;
+    return { changes, isAll };
   }
 
-  /** Runs a step; one at a time. */
-  function start(): Promise<void> {
-    running ??= run().finally(() => (running = undefined));
-    return running;
+  /** One unit. Throws when the log has another mark than the one written last. */
+  async #commit(changes: readonly Change[], isAll: boolean): Promise<void> {
+    const { clock } = this.#options;
+    const expected = this.#last as Mark;
+    const nowMs = clock();
+    // It is never ahead of the clock, and moves on where the clock was set back.
+    const allMs = nowMs < this.#completeMs ? this.#completeMs + 1 : nowMs;
+    const completeMs = isAll ? allMs : expected.completeMs;
+    const mark = { ...expected, unit: expected.unit + 1, completeMs, keptMs: this.#keptMs() };
+    // Without a response it may have taken place, or may still: another unit in its place could lie before a position
+    // that was read. So the epoch ends with it.
+    this.#last = undefined;
+    const found = await this.#append(changes, { expected, mark });
+    if (!isSameMark(found, mark)) return this.#lost(found);
+    this.#last = mark;
+    for (const change of changes) this.#pending.delete(keyOf(change));
+    this.#completeMs = completeMs;
+    if (completeMs > 0) this.#writtenMs = clock();
   }
 
-  async function publish(clientId: string, generation: number): Promise<boolean> {
-    const change: Change = [clientId, generation];
-    keep(change);
-    const isPending = (): boolean => pending.has(keyOf(change));
-    // The step that is running may have begun without this change.
-    const stepped = (running ?? Promise.resolve()).then(() => (closed || !isPending() ? undefined : start()));
-    await withTimeLimit(stepped, timeoutMs, schedule, noResponse).catch(() => undefined);
-    return !isPending();
+  #lost(found: Mark | undefined): never {
+    const what = found ? 'another mark than the one written last' : 'no mark';
+    this.#options.logger.warn(
+      { found },
+      `the log of generations has ${what}: it is written anew, with every change that can still matter`,
+    );
+    this.#completeMs = 0;
+    throw new SourceError(`the log has ${what}: it was wiped, restored or failed over, or has two publishers`);
   }
 
-  notify(start, (error) => logger.error({ error: errorText(error) }, 'generations are no longer published'));
-  return {
-    publish,
-    ready: () => ready,
-    status: () => ({
-      state: outage.failures > 0 ? 'failing' : completeMs > 0 ? 'current' : 'starting',
-      pending: pending.size,
-      ...(writtenMs !== undefined && { silentMs: Math.max(0, clock() - writtenMs) }),
-      ...(outage.lastError !== undefined && { lastError: outage.lastError }),
-    }),
-    close() {
-      closed = true;
-      timer?.cancel();
-    },
-  };
+  async #append(changes: readonly Change[], unit: Unit): Promise<Mark | undefined> {
+    const { source, timeoutMs, schedule } = this.#options;
+    // The record is no longer kept from here: a later mark would call a log complete that lacks what changed since.
+    if (this.#isClosed) throw new SourceError('the publisher is closed');
+    const appended = ask(() => source.append(changes, unit));
+    return withTimeLimit(appended, timeoutMs, schedule, noResponse);
+  }
+
+  /** Keeps a change for the next unit, or until its time has come, because the clock was set back. */
+  #keep(change: Change): void {
+    const nowMs = this.#options.clock();
+    requireChange(change, isEarly(change, nowMs) ? change[1] : nowMs);
+    this.#pending.set(keyOf(change), change);
+  }
+
+  /** How long changes are kept: longer while the clock is ahead, because nothing may be trimmed by a clock that is wrong. */
+  #keptMs(): number {
+    const { clock, maxTokenAgeSeconds } = this.#options;
+    const nowMs = clock();
+    return keptMsOf(maxTokenAgeSeconds) + Math.max(0, nowMs - this.#startedMs - this.#steady(nowMs));
+  }
 }
 
 const EARLY = 'changes of the future are pending until their time has come';
