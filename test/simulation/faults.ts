@@ -179,15 +179,15 @@ export const FAULTS: readonly PlantedFault[] = [
   fault(
     'a later floor replaces a higher one',
     'floors.ts',
-    'if (generation <= (this.get(clientId) ?? -1)) return false;',
-    'if (generation === this.get(clientId)) return false;',
+    'if (generation <= this.#own(clientId)) return false;',
+    'if (generation === this.#own(clientId)) return false;',
     5,
   ),
   fault(
     'a floor in the older map does not count',
     'floors.ts',
-    'const floor = Math.max(current, previous);',
-    'const floor = current;',
+    'return Math.max(this.#current.get(id) ?? -1, this.#previous?.get(id) ?? -1);',
+    'return this.#current.get(id) ?? -1;',
     4,
   ),
   fault(

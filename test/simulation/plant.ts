@@ -6,6 +6,13 @@ const isSource = (path: string): boolean => !/[\\/](dist|node_modules)([\\/]|$)/
 
 export const ROOT = join(__dirname, '../..');
 
+/** The file of a fault, with the fault in it. */
+export function withFault({ name, file, from, to }: PlantedFault): string {
+  const parts = readFileSync(join(ROOT, file), 'utf8').split(from);
+  if (parts.length !== 2) throw new Error(`${name}: its line is not in ${file} once`);
+  return parts.join(to);
+}
+
 /** Copies the code, with a fault in it, to where it finds the packages of this repository. */
 export function plant(fault: PlantedFault, name: string): { readonly root: string; remove(): void } {
   const root = join(ROOT, 'node_modules/.cache/simulation', name);
@@ -14,12 +21,7 @@ export function plant(fault: PlantedFault, name: string): { readonly root: strin
   cpSync(join(ROOT, 'src/gate'), copied, { recursive: true, filter: isSource });
   cpSync(join(ROOT, 'src/stores'), join(root, 'src/stores'), { recursive: true, filter: isSource });
   const file = join(root, fault.file);
-  const text = readFileSync(file, 'utf8');
-  if (text.split(fault.from).length !== 2) throw new Error(`${fault.name}: its line is not in ${fault.file} once`);
-  writeFileSync(
-    file,
-    text.replace(fault.from, () => fault.to),
-  );
+  writeFileSync(file, withFault(fault));
   const link = join(root, 'node_modules/tillgate');
   mkdirSync(dirname(link), { recursive: true });
   symlinkSync(copied, link, 'dir');

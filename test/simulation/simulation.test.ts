@@ -3,7 +3,9 @@ import { logHandler } from '../../src/gate/generation/http/handler';
 import { httpGenerations } from '../../src/gate/generation/http/log';
 import { memoryGenerations } from '../../src/gate/generation/memory';
 import { startPublisher } from '../../src/stores/publisher';
+import { FAULTS } from './faults';
 import { planOf } from './plan';
+import { withFault } from './plant';
 import { runWorlds, seedsFrom } from './run';
 import { World } from './world';
 
@@ -29,5 +31,9 @@ describe('the promise of generations, simulated', () => {
     const story = await tell();
     expect(story.length).toBeGreaterThan(50);
     expect(await tell()).toEqual(story);
+  });
+
+  it.each(FAULTS)('can plant a fault: $name', (fault) => {
+    expect(withFault(fault)).toContain(fault.to);
   });
 });
