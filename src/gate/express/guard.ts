@@ -4,7 +4,6 @@ import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
 import { attempt } from '../core/objects';
 import { describe, didYouMean, isList, refuseUncalled } from '../core/options';
-import type { Auth } from '../verifier/options';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../verifier/scope-requirement';
 import type { ScopeRequirement } from '../verifier/scope-requirement';
 import { isTrial, letTryGuard } from './report-only';
@@ -124,7 +123,7 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
  * error handling gets an Error without `status`, and elsewhere the response is 500. If the token has no such claim, it is 403.
  *
  * @param test - gets the value of the claim, `undefined` when the token has none, and the request: that of the framework
- *   where its parameter is declared as such, `(value, req: Request) => ...`
+ *   where its parameter is declared as such, `(value, req: Request) => ...`, else with the `params` of Express
  * @throws TypeError when the name is empty or the test is not a function
  *
  * @example
@@ -136,10 +135,9 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
  * berlin.get('/', requireClaim('store', (store) => store === 'berlin-1'), (req, res) => res.json([]));
  * ```
  */
-export function requireClaim<Req extends object = IncomingMessage & { readonly auth?: Auth | undefined }>(
-  name: string,
-  test: (value: unknown, req: Req) => boolean | Promise<boolean>,
-): Middleware {
+export function requireClaim<
+  Req extends object = IncomingMessage & Express.Request & { params: Record<string, string> },
+>(name: string, test: (value: unknown, req: Req) => boolean | Promise<boolean>): Middleware {
   refuseUncalled("requireClaim('tenant', (value) => value === 'shop')", [name, test]);
   if (typeof name !== 'string' || name === '') {
     throw new TypeError(`requireClaim(): expected the name of a claim, got ${describe(name)}`);

@@ -134,8 +134,9 @@ function checkBeforeAsking(check: () => unknown): void {
 }
 
 /** Whether claims were refused before the signature could be verified, because the key is unknown. */
-export function isUnverified({ cause }: AuthError): boolean {
-  return cause instanceof AuthError && cause.reason === KEY_UNKNOWN.reason;
+export function isUnverified(refusal: AuthError): boolean {
+  // No parameter pattern: declarations repeat it, and the Error of ES2017 has no `cause`.
+  return refusal.cause instanceof AuthError && refusal.cause.reason === KEY_UNKNOWN.reason;
 }
 
 /**

@@ -51,17 +51,20 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 it.each([
   // To this compiler node16 is the same.
-  ['nodenext', 'nodenext', 'all-entries.ts'],
-  ['esnext', 'bundler', 'all-entries.ts'],
+  ['nodenext', 'nodenext', 'es2022', 'all-entries.ts'],
+  ['esnext', 'bundler', 'es2022', 'all-entries.ts'],
   // Knows no entries but the main one.
-  ['commonjs', 'node', 'main-entry.ts'],
+  ['commonjs', 'node', 'es2022', 'main-entry.ts'],
+  // Its library has an Error without `cause`.
+  ['nodenext', 'nodenext', 'es2017', 'all-entries.ts'],
+  ['commonjs', 'node', 'es2017', 'main-entry.ts'],
 ])(
-  'TypeScript 5.0 compiles the declarations with module %s and moduleResolution %s: %s',
-  async (module, moduleResolution, file) => {
+  'TypeScript 5.0 compiles the declarations with module %s, moduleResolution %s and target %s: %s',
+  async (module, moduleResolution, target, file) => {
     const options = Object.entries({
       module,
       moduleResolution,
-      target: 'es2022',
+      target,
       skipLibCheck: 'false',
       skipDefaultLibCheck: 'true',
     });

@@ -4,6 +4,7 @@ import express from 'express';
 import { authOf, problemHandler, reportOnly, requireClaim } from '../../../src/gate';
 import type { AuthenticateOptions, Gate, Middleware } from '../../../src/gate';
 import { getFrom, testGate } from '../../support/gate-app';
+import { listen } from '../../support/listen';
 import { token } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
@@ -207,4 +208,26 @@ describe('the log of a claim that was refused says what the test did', () => {
     expect((await get(raw)).status).toBe(403);
     expect(log.entries).toMatchObject([{ level: 'info', fields: { reason: 'claim_refused', detail } }]);
   });
+});
+
+it('hands the params of Express to a test that declares no type of request', async () => {
+  const app = express();
+  app.use(testGate());
+  const reached: string[] = [];
+  const own = requireClaim('store', (store, req) => store === req.params.store);
+  app.get('/stores/:store', own, (req, res) => {
+    reached.push(String(req.params.store));
+    res.end('ok');
+  });
+  const bearer = { authorization: `Bearer ${WITH_CLAIM}` };
+  const server = await listen(app);
+  try {
+    const responses = await Promise.all(
+      ['berlin-1', 'berlin-2'].map((store) => fetch(`${server.url}/stores/${store}`, { headers: bearer })),
+    );
+    expect(responses.map(({ status }) => status)).toEqual([200, 403]);
+    expect(reached).toEqual(['berlin-1']);
+  } finally {
+    await server.close();
+  }
 });
