@@ -11,6 +11,7 @@ import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/verifier/read-options'
 import { VARIABLES } from '../src/gate/env/variables';
 import { PRESETS } from '../src/gate/token/presets';
 import type { Preset } from '../src/gate/token/presets';
+import type { Seen } from '../test/all/servers/run-server';
 import { pictureOf, ROOMS } from './rooms';
 
 /*
@@ -24,6 +25,9 @@ const ROOT = join(__dirname, '..');
 export const PAGES = ['configuration', 'issuers', 'operations', 'reasons', 'scaffold', 'maintainers/architecture'].map(
   (name) => `docs/${name}.md`,
 );
+
+/** What `npm run servers` has recorded. */
+const SEEN = join(ROOT, 'test/all/servers/seen.json');
 
 const SECTIONS: Readonly<Record<string, () => string>> = {
   ...Object.fromEntries(ROOMS.map((room) => [`picture of ${room}`, () => pictureOf(room)])),
@@ -50,6 +54,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
         code(preset.stampedClaim),
       ]),
     ),
+  'running servers': () => serversTable(JSON.parse(readFileSync(SEEN, 'utf8')) as Seen[]),
   metrics: () =>
     table(
       ['OpenTelemetry', 'Prometheus', 'kind, unit', 'attributes', 'meaning', 'look when'],
@@ -179,6 +184,20 @@ function commandRows({ usage, about, options = [], commands = [] }: CommandEntry
 /** Text in which `<ACCESS_TOKEN>` is not an HTML tag. */
 function text(plain: string): string {
   return plain.replace(/`[^`]*`|</g, (found) => (found === '<' ? '&lt;' : found));
+}
+
+/** What was seen with running servers. */
+export function serversTable(rows: readonly Seen[]): string {
+  return table(
+    [
+      ...['server', 'version', 'run on', '`{ issuer, audience }`', 'options below'],
+      ...['Description', 'secret', 'deletion', 'the gate learns by'],
+    ],
+    rows.map((row) => [
+      ...[row.server, row.version, row.date, row.first, row.options],
+      ...[row.description, row.secret, row.deletion, row.learns],
+    ]),
+  );
 }
 
 function code(plain: string): string {

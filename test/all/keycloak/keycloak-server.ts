@@ -8,7 +8,7 @@ import { collect } from '../setup/process';
 import { eventually } from '../support/eventually';
 import { freePort } from '../support/free-port';
 
-const VERSION = '26.4.0';
+const VERSION = '26.7.3';
 const REALM_FILE = join(__dirname, '../../../examples/keycloak/realm.json');
 const ADMIN = { username: 'admin', password: 'admin' };
 

@@ -69,7 +69,7 @@ async function newToken(): Promise<string> {
   });
 }
 
-(missing === undefined ? describe : describe.skip)('Keycloak 26.4', () => {
+(missing === undefined ? describe : describe.skip)('Keycloak 26.7', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tillgate-bridge-'));
     [keycloak, redis] = await Promise.all([startKeycloak(), anyRedis()]);
