@@ -4,7 +4,7 @@ import type { GenerationSource, LogReader } from './log';
 
 /** The wait of a reader for something to follow. */
 export interface Wait {
-  /** Resolves after a time in ms, or when `wake()` is called. */
+  /** Resolves after a time in ms, or when `wake()` is called. A reader that pauses in a loop has to end it when it is closed. */
   readonly pause: (ms: number) => Promise<void>;
   /** Ends the pause, where there is one: called by a hint, and when the reader is closed. */
   readonly wake: () => void;
