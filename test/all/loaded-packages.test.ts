@@ -1,9 +1,12 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import * as cli from '../../src/cli/package.json';
 import * as gate from '../../src/gate/package.json';
 import * as kit from '../../src/testing/package.json';
 import { newDataDir } from '../cli/data-dir';
+import { countCodeLines } from '../repository/sources';
 import { loadedPackages } from './support/loaded-packages';
+import { runSteps } from './transport/steps';
 
 /** What every request needs, with the dependencies of passport. */
 const OF_GATE = ['lru-cache', 'passport', 'passport-http-bearer', 'passport-strategy', 'pause', 'utils-merge'];
@@ -69,5 +72,27 @@ describe('a test of a gate whose keys are given', () => {
     expect(loaded).toContain('passport');
     const unwanted = /^(jwks-rsa|jose|jest.*|@jest.*|expect|vitest|@vitest.*|supertest|superagent|express)$/;
     expect(loaded.filter((name) => unwanted.test(name))).toEqual([]);
+  });
+});
+
+/** Files of the gate that only some options, calls or refusals need. */
+const LATE =
+  /env\/|possession|introspect|opaque-verifier|call-limit|key-store|follow-log|from-url|generation\/log|held|report-only|metadata|explain|advice|recognition|http\/log/;
+const GATE = join(__dirname, '../../src/gate');
+
+describe('the own files of a gate', () => {
+  const steps = runSteps(process.execPath, 'load', 'keys', 'gate').map(({ own }) => own as readonly string[]);
+  const [loaded = [], given = [], fetched = []] = steps;
+
+  it('are as few after require() as after the first 200 with given keys, and one more fetches', () => {
+    expect(loaded.length).toBeLessThanOrEqual(48);
+    expect(given).toEqual(loaded);
+    expect(fetched.filter((file) => !loaded.includes(file))).toEqual([join('net', 'node-http.js')]);
+  });
+
+  it('are those that every request needs: an auditor reads at most 5,600 lines of code for a default gate', () => {
+    expect(fetched.filter((file) => LATE.test(file))).toEqual([]);
+    const lines = fetched.map((file) => countCodeLines(readFileSync(join(GATE, file.replace(/js$/, 'ts')), 'utf8')));
+    expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(5_600);
   });
 });

@@ -97,3 +97,15 @@ function isFromForeignPage({ headers }: IncomingMessage): boolean {
   const own = [`http://${headers.host}`, `https://${headers.host}`];
   return headers.origin !== undefined && !own.includes(headers.origin);
 }
+
+/** Path of the protected resource metadata (RFC 9728 section 3). */
+export const METADATA_PATH = '/.well-known/oauth-protected-resource';
+
+/**
+ * URL of the metadata of a resource: the well-known part goes between host and path, and the path and query are kept,
+ * except for a slash that is the whole path (RFC 9728 section 3.1).
+ */
+export function resourceMetadataUrl(resource: string): string {
+  const { origin, pathname, search } = new URL(resource);
+  return `${origin}${METADATA_PATH}${pathname === '/' ? '' : pathname}${search}`;
+}

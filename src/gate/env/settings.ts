@@ -4,7 +4,7 @@ import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest, readOptions } from '../core/options';
 import type { OptionTable, ValuesOf, Variable } from '../core/options';
 import { hostInUrl, isSecureUrl } from '../core/urls';
-import type { OpaqueOptions } from '../token/introspection';
+import type { OpaqueOptions } from '../token/opaque-options';
 import type { ScopeOptions } from '../token/scopes';
 import type { AuthenticateOptions } from '../verifier/options';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../verifier/read-options';

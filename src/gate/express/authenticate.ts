@@ -7,21 +7,23 @@ import { ownValue } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type * as Env from '../env/settings';
-import { HeldCallers } from '../verifier/held';
+import type * as Held from '../verifier/held';
 import type { Auth, AuthenticateOptions } from '../verifier/options';
 import { readGateOptions } from '../verifier/read-options';
 import type { GateInternals } from '../verifier/read-options';
 import { GateVerifier, rememberGate } from '../verifier/verifier';
-import { resourceMetadataUrl } from './metadata';
+import { resourceMetadataUrl } from '../core/urls';
 import { decisionOf, startTiming } from './decision';
 import type { Accepted, Timing } from './decision';
 import { scopesOfRoute } from './guard';
 import { decisionRecorder } from './recorder';
-import { letTryGate } from './report-only';
+import { letTryGate } from './trials';
 import { addressOf, asNodeRequest, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { asObject, handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { watchGuards } from './unguarded';
+
+/* eslint-disable @typescript-eslint/no-require-imports -- loaded by the first call that needs it */
 
 /** The middleware that `authenticate()` makes. */
 export interface Gate extends Middleware {
@@ -108,9 +110,15 @@ export function createGate(options: AuthenticateOptions = {}, internals?: Partia
   const sendPrepared = refusalSender(presentation);
   const recorder = decisionRecorder(verifier);
   const decide = decisionOf(verifier);
-  const held = new HeldCallers(verifier, settings);
-  const hold = held.hold.bind(held);
-  const requestGate: RequestState['gate'] = { logger, unguarded, refusals, problemTypes, refuse: respond, hold };
+  const held = heldCallers(verifier, settings);
+  const requestGate: RequestState['gate'] = {
+    logger,
+    unguarded,
+    refusals,
+    problemTypes,
+    refuse: respond,
+    hold: held.hold,
+  };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     const timing = startTiming();
@@ -217,11 +225,13 @@ export function createGate(options: AuthenticateOptions = {}, internals?: Partia
   const gate: Gate = Object.assign(authenticate as Middleware, {
     optional,
     async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
-      const { timeoutMs } = readOptions('ready', options, { timeoutMs: option.number({ unit: 'milliseconds', min: 1 }) });
+      const { timeoutMs } = readOptions('ready', options, {
+        timeoutMs: option.number({ unit: 'milliseconds', min: 1 }),
+      });
       await verifier.ready(timeoutMs);
     },
     verify,
-    hold: (auth: Auth, end: Parameters<Gate['hold']>[1]) => hold(auth, end),
+    hold: (auth: Auth, end: Parameters<Gate['hold']>[1]) => held.hold(auth, end),
     status: () => verifier.status(),
     close() {
       recorder.close();
@@ -235,10 +245,21 @@ export function createGate(options: AuthenticateOptions = {}, internals?: Partia
   return gate;
 }
 
+/** What holds callers, loaded when the first one is. */
+function heldCallers(...given: ConstructorParameters<typeof Held.HeldCallers>) {
+  let held: Held.HeldCallers | undefined;
+  let isClosed = false;
+  const hold: Held.HeldCallers['hold'] = (...call) => {
+    held ??= new (require('../verifier/held') as typeof Held).HeldCallers(...given);
+    if (isClosed) held.close();
+    return held.hold(...call);
+  };
+  return { hold, close: () => ((isClosed = true), held?.close()) };
+}
+
 /** The options, with what the variables say where they do not name the issuer. Loaded only there: most gates are given it. */
 function completeOptions(options: AuthenticateOptions): AuthenticateOptions {
   if (['issuer', 'issuers'].some((name) => ownValue(options, name) !== undefined)) return options;
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
   const { besideVariables } = require('../env/settings') as typeof Env;
   return besideVariables(options);
 }

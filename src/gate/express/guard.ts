@@ -6,8 +6,8 @@ import { attempt } from '../core/objects';
 import { describe, didYouMean, isList, refuseUncalled } from '../core/options';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../verifier/scope-requirement';
 import type { ScopeRequirement } from '../verifier/scope-requirement';
-import { isTrial, letTryGuard } from './report-only';
-import type { GuardCheck } from './report-only';
+import { guardChecks, isTrial } from './trials';
+import type { GuardCheck } from './trials';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, logUnexpected, sendInternalError } from './respond';
@@ -74,7 +74,7 @@ export function scopesOfRoute(req: GateRequest, guard?: Middleware): readonly st
   const row = requirements.slice(first, end < 0 ? undefined : end);
   // A guard that stands alone knows its own.
   if (guard && row.length === 1) return undefined;
-  const lists = row.map((one) => (isScopeRequirement(one) ? scopesOf(one) : []));
+  const lists = row.map(scopesIn);
   const [only = [], ...others] = lists.filter((scopes) => scopes.length > 0);
   const all = others.length > 0 ? [...new Set([...only, ...others.flat()])] : only;
   return all.length > 0 ? all : undefined;
@@ -250,8 +250,10 @@ export function requirementOf(middleware: object): GuardRequirement | undefined 
   return (middleware as { readonly [GUARD]?: GuardRequirement })[GUARD];
 }
 
-function isScopeRequirement(requirement: GuardRequirement | undefined): requirement is ScopeRequirement {
-  return requirement !== undefined && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
+/** The scopes that a requirement names. */
+export function scopesIn(requirement: GuardRequirement | undefined): readonly string[] {
+  const isOfScopes = requirement && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
+  return isOfScopes ? scopesOf(requirement as ScopeRequirement) : [];
 }
 
 /** What one gate has made of a request, and why a guard does not allow that: a refusal, or its check has failed. */
@@ -301,7 +303,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
   }
 
   Object.defineProperty(guard, 'name', { value: name });
-  letTryGuard(guard, { name, scopes: isScopeRequirement(requirement) ? scopesOf(requirement) : [], check });
+  guardChecks.set(guard, check);
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
 }
 

@@ -1,47 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { describe, refuseUncalled } from '../core/options';
-import { isHttpUrl } from '../core/urls';
+import { isHttpUrl, resourceMetadataUrl, METADATA_PATH } from '../core/urls';
 import type { GateSettings } from '../verifier/read-options';
 import { gateOf } from '../verifier/verifier';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request-state';
 
-const WELL_KNOWN = '/.well-known/oauth-protected-resource';
-
-/**
- * URL of the metadata of a resource: the well-known part goes between host and path, and the path and query are kept,
- * except for a slash that is the whole path (RFC 9728 section 3.1).
- */
-export function resourceMetadataUrl(resource: string): string {
-  const { origin, pathname, search } = new URL(resource);
-  return `${origin}${WELL_KNOWN}${pathname === '/' ? '' : pathname}${search}`;
-}
-
-/**
- * Makes the middleware that serves the protected resource metadata (RFC 9728): from it a client that knows only the
- * API's URL learns the authorization server. Pages of any origin may read it. Mount it at the root of the app, before
- * any gate.
- *
- * @param gate - what `authenticate()` returned, with the option `resource`; its issuers, its `challengeScopes` and its kinds
- *   of `possession` are published
- * @throws TypeError for anything else
- *
- * @example
- * ```ts
- * import express from 'express';
- * import { authenticate, protectedResourceMetadata } from 'tillgate';
- *
- * const gate = authenticate({
- *   issuer: 'https://login.example.com',
- *   audience: 'https://api.example.com',
- *   resource: 'https://api.example.com',
- * });
- * const app = express();
- * app.use(protectedResourceMetadata(gate));
- * app.use('/v1', gate);
- * ```
- */
-export function protectedResourceMetadata(gate: Middleware): Middleware {
+/** `protectedResourceMetadata()`. */
+export function metadataMiddleware(gate: Middleware): Middleware {
   refuseUncalled('protectedResourceMetadata(gate)', [gate]);
   const settings = gateOf(gate)?.settings;
   if (settings?.resource === undefined) {
@@ -55,7 +21,7 @@ export function protectedResourceMetadata(gate: Middleware): Middleware {
   function isServedAt(url: string): boolean {
     const [path = ''] = url.split('?', 1);
     if (path === pathname && search !== '') return url.slice(path.length) === search;
-    return path === pathname || path === WELL_KNOWN;
+    return path === pathname || path === METADATA_PATH;
   }
 
   function protectedResourceMetadata(req: GateRequest, res: ServerResponse, next: Next): void {
@@ -77,7 +43,7 @@ export function protectedResourceMetadata(gate: Middleware): Middleware {
     }
   }
   // For route audits: a middleware has no route to read.
-  return Object.assign(protectedResourceMetadata as Middleware, { serves: [...new Set([WELL_KNOWN, pathname])] });
+  return Object.assign(protectedResourceMetadata as Middleware, { serves: [...new Set([METADATA_PATH, pathname])] });
 }
 
 const METHODS = 'GET, HEAD, OPTIONS';

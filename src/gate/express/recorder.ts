@@ -8,11 +8,14 @@ import type { GateSettings } from '../verifier/read-options';
 import type { GateVerifier } from '../verifier/verifier';
 import { configurationAdvisor } from './diagnosis/advisor';
 import type { ConfigurationAdvisor } from './diagnosis/advisor';
-import { scopeHint } from './diagnosis/advice';
+import type * as Advice from './diagnosis/advice';
 import { headerOf, misplacedToken } from '../token/bearer';
 import type { Timing } from './decision';
 import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
 import type { GateRequest } from './request-state';
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first 403 for a scope that is logged
+const advice = () => require('./diagnosis/advice') as typeof Advice;
 
 /** Records every decision of a gate and of its guards. */
 export interface DecisionRecorder {
@@ -54,7 +57,7 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
       hasWarned = true;
       logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
     }
-    const hint = auth && reason === 'insufficient_scope' ? scopeHint(auth, verifier.settings.issuers) : '';
+    const hint = auth && reason === 'insufficient_scope' ? advice().scopeHint(auth, verifier.settings.issuers) : '';
     const detail =
       reason === 'missing_token' ? withoutToken(req) : hint ? `${privateDetail ?? ''}${hint}` : privateDetail;
     const refusal = { reason, status, ...facts, detail };

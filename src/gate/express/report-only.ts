@@ -9,84 +9,34 @@ import { REASONS } from '../core/reasons';
 import { RouteLabels } from '../core/route-labels';
 import type { Auth } from '../verifier/options';
 import type { GateSettings } from '../verifier/read-options';
-import type { Accepted, Decide } from './decision';
+import type { Accepted } from './decision';
+import { requirementOf, scopesIn } from './guard';
 import { refusalCounter } from './recorder';
-import type { DecisionRecorder, RefusalCounter } from './recorder';
 import { addressOf, declaredRoute, routeLabelOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection } from './respond';
-
-/** What a gate lets its trial use. */
-interface TriableGate {
-  readonly gate: RequestState['gate'];
-  readonly settings: GateSettings;
-  readonly decide: Decide;
-  readonly advisor: DecisionRecorder['advisor'];
-}
-
-/**
- * Checks the caller of a request that a gate has accepted.
- *
- * @returns the refusal, `undefined` to allow the request, or another Error where the check has failed
- */
-export type GuardCheck = (
-  auth: Auth,
-  req: GateRequest,
-  gate: RequestState['gate'],
-) => Error | undefined | Promise<Error | undefined>;
-
-/** What makes the trial of a gate or a guard. */
-const trialMakers = new WeakMap<object, () => TrialMiddleware>();
+import { guardChecks, TRIAL, triableGates } from './trials';
+import type { GuardCheck, TriableGate } from './trials';
 
 /** Triples of client, reason and route that are counted one by one. */
 const MAX_DIFFERENCES = 5_000;
 
 /** What the trials of a gate, and of guards after it, log. */
-interface TrialLog {
-  /** Where they decide otherwise than what responds. */
-  readonly differences: RefusalCounter;
-  readonly use: ReturnType<typeof scopeUse>;
-  readonly routes: RouteLabels;
+function openLog(tried: TriableGate) {
+  // Where they decide otherwise than what responds.
+  const differences = refusalCounter(tried.settings, 'differently decided', MAX_DIFFERENCES);
+  const use = scopeUse(tried.settings);
+  tried.writeCounts = () => [differences, use].forEach((one) => one.close());
+  if (tried.isClosed) tried.writeCounts();
+  return { differences, use, routes: new RouteLabels() };
 }
 
-const logsOf = new WeakMap<RequestState['gate'], TrialLog>();
+const logs = new WeakMap<object, ReturnType<typeof openLog>>();
 
-/**
- * Lets `reportOnly()` try a gate out, and guards after it.
- *
- * @returns what writes the lines that are pending, when the gate is closed
- */
-export function letTryGate(middleware: object, gate: TriableGate): { close(): void } {
-  const differences = refusalCounter(gate.settings, 'differently decided', MAX_DIFFERENCES);
-  const use = scopeUse(gate.settings);
-  logsOf.set(gate.gate, { differences, use, routes: new RouteLabels() });
-  trialMakers.set(middleware, () => gateOnTrial(gate));
-  return {
-    close() {
-      differences.close();
-      use.close();
-    },
-  };
-}
-
-/** A guard as its trial needs it; `scopes` are those that it requires. */
-interface TriableGuard {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly check: GuardCheck;
-}
-
-/** Lets `reportOnly()` try a guard out. */
-export function letTryGuard(middleware: object, guard: TriableGuard): void {
-  trialMakers.set(middleware, () => guardOnTrial(guard));
-}
-
-/** The member that marks a trial, also one of another copy of this package. */
-const TRIAL: unique symbol = Symbol.for('tillgate.trial');
-
-/** Whether a middleware is on trial: it decides nothing. */
-export function isTrial(middleware: object): boolean {
-  return Object.hasOwn(middleware, TRIAL);
+function logOf(gate: RequestState['gate']): ReturnType<typeof openLog> {
+  const log = logs.get(gate) ?? openLog(triableGates.get(gate) as TriableGate);
+  logs.set(gate, log);
+  return log;
 }
 
 /** What one gate on trial, or the guards on trial after a gate that decides, make of a request. */
@@ -108,40 +58,19 @@ interface Trial {
 /** The trials of a request in their order. What guards read is elsewhere: no trial changes it. */
 const trialsOf = new WeakMap<GateRequest, Trial[]>();
 
-/**
- * Puts a gate or a guard on trial, next to the middleware that decides today: it calls `next()` for every request, changes neither
- * request nor response, and protects nothing. Where it would have decided otherwise, the log says so when the response has
- * ended; `tillgate report` sums that up. A guard on trial asks the nearest gate before it, on trial or not.
- *
- * @param middleware - what `authenticate()` returned, or a guard such as `requireScope('orders:read')`
- * @returns a middleware; the `close()` of a gate on trial is that of the gate
- * @throws TypeError for anything else
- *
- * @example
- * ```ts
- * import express from 'express';
- * import { authenticate, reportOnly, requireScope } from 'tillgate';
- * import { checkToken } from './old-middleware';
- *
- * const app = express();
- * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
- * app.use(reportOnly(gate), checkToken);
- * app.get('/orders', reportOnly(requireScope('orders:read')), (req, res) => res.json([]));
- * ```
- */
-export function reportOnly(
-  middleware: Middleware & { close(): Promise<void> },
-): Middleware & { close(): Promise<void> };
-export function reportOnly(middleware: Middleware): Middleware;
-export function reportOnly(...args: readonly unknown[]): Middleware {
+/** `reportOnly()`. */
+export function trialOf(args: readonly unknown[]): Middleware {
   refuseUncalled('reportOnly(gate)', args);
   const [given] = args;
-  const makeTrial = trialMakers.get(given as object);
-  if (!makeTrial) {
+  const gate = triableGates.get(given as object);
+  const check = guardChecks.get(given as object);
+  if (!gate && !check) {
     const expected = 'what authenticate() returned, or a guard such as requireScope()';
     throw new TypeError(`reportOnly(): expected ${expected}, got ${describe(given)}`);
   }
-  const trial = Object.defineProperty(makeTrial(), 'name', { value: 'reportOnly' });
+  const trial = Object.defineProperty(gate ? gateOnTrial(gate) : guardOnTrial(given as Middleware, check!), 'name', {
+    value: 'reportOnly',
+  });
   const { close } = given as { readonly close?: () => unknown };
   return Object.assign(trial as Middleware, { [TRIAL]: true, ...(close && { close }) });
 }
@@ -186,7 +115,9 @@ function gateOnTrial({ gate, settings: { schedule }, decide, advisor }: TriableG
 
 const TOO_LATE = new Error('the trial has not decided in time');
 
-function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
+function guardOnTrial(guard: Middleware, check: GuardCheck): TrialMiddleware {
+  const { name } = guard;
+  const scopes = scopesIn(requirementOf(guard));
   let hasWarned = false;
 
   return (req, res, next) => {
@@ -270,8 +201,8 @@ function compare(
   req: GateRequest,
   { statusCode: responded }: ServerResponse,
 ): void {
-  const log = logsOf.get(gate);
-  if (auth && scopes.length > 0 && responded < 400) log?.use.add(auth, scopes);
+  const log = logOf(gate);
+  if (auth && scopes.length > 0 && responded < 400) log.use.add(auth, scopes);
   const { issuer, clientId } = auth ?? refusal?.client ?? {};
   const { reason = 'accepted', status = 200, privateDetail: detail } = refusal ?? {};
   // A 403 may be about something that no token says; without a token, a 404 grants nothing either.
@@ -280,9 +211,9 @@ function compare(
   if (hasFailed || !isDifferent) return;
   const advice = refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.';
   // Not the path of the request, so that there are only as many lines as routes.
-  const path = log && declaredRoute(req) !== undefined ? routeLabelOf(req, log.routes) : 'unmatched';
+  const path = declaredRoute(req) !== undefined ? routeLabelOf(req, log.routes) : 'unmatched';
   const facts = { reason, status, responded, issuer, clientId, method: req.method ?? '', path, detail };
-  log?.differences.add(`${reason} ${issuer} ${clientId} ${path}`, { ...facts, advice, count: 1 });
+  log.differences.add(`${reason} ${issuer} ${clientId} ${path}`, { ...facts, advice, count: 1 });
 }
 
 /** How often the unused scopes of clients are logged, and of how many clients. */

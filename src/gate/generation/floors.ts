@@ -16,6 +16,9 @@ export function keptMsOf(maxTokenAgeSeconds: number): number {
 /** How far ahead a floor of the future is waited for, in ms: one that lies further ahead is a wrong entry. */
 export const MAX_AHEAD_MS = 3_600_000;
 
+/** The error of a source whose changes have times that have not come. */
+export const SLOW = 'the log has changes of the future: this clock is slow, or that of the publisher is ahead';
+
 /** Longest step of `steadyTime()` by default, in ms: longer than any pause between two calls while there is work to do. */
 const LONGEST_STEP_MS = 3_600_000;
 

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { withTimeLimit } from '../core/clock';
 import type { Clock, Schedule, Timer } from '../core/clock';
 import { notify } from '../core/callbacks';
-import type { GenerationStatus } from '../core/status';
+import type { ActivityPublisher, GenerationStatus } from '../core/status';
 import { errorText } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
@@ -23,6 +23,8 @@ export interface FollowerOptions {
   readonly learn: boolean;
   /** Where floors come from; without one they are learned from tokens only. */
   readonly source: GenerationSource | undefined;
+  /** Publishes the reads of the source, and how late changes arrive after the first complete one. */
+  readonly activity?: ActivityPublisher<'generations'>;
   /** Whether `close()` closes the source too: for a source that was made for this follower. */
   readonly ownsSource: boolean;
   /** Longest `exp - iat` that verification accepts, in ms: older floors are dropped. */
@@ -88,7 +90,7 @@ export class FollowedLog {
     this.#freshness = new Freshness({ maxStalenessMs, maxSilenceMs, skewMs, lifetimeMs }, source.mark);
     const pauses = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
     this.#outage = new Outage(pauses, clock, random);
-    this.#reader = openReader(source);
+    this.#reader = openPublished(source, options);
     const settleTimer = schedule(this.#resolveSettled, readTimeoutMs + SETTLE_MARGIN_MS);
     const cancel = (): void => settleTimer.cancel();
     this.settled.then(cancel, cancel);
@@ -148,7 +150,7 @@ export class FollowedLog {
     const current = this.#reader;
     return withTimeLimit(current.next(waitMs), waitMs + readTimeoutMs, schedule, () => {
       current.close();
-      if (!this.#isClosed) this.#reader = openReader(this.#source);
+      if (!this.#isClosed) this.#reader = openPublished(this.#source, this.#options);
       return noResponse(readTimeoutMs);
     });
   }
@@ -218,7 +220,7 @@ export class FollowedLog {
     this.#floors.raiseAllDue(nowMs);
     this.#restartedMs = nowMs;
     this.#reader.close();
-    this.#reader = openReader(this.#source);
+    this.#reader = openPublished(this.#source, this.#options);
   }
 
   async #failed(error: unknown): Promise<void> {
@@ -240,4 +242,27 @@ export class FollowedLog {
     if (this.#isSilenceReported) logger.warn({ issuer, silentMs }, 'the publisher of generations is not heard from');
     else logger.info({ issuer }, 'the publisher of generations is heard from again');
   }
+}
+
+/** A smaller generation is not a time in ms. */
+const MAX_LATE_MS = 86_400_000;
+
+/** Opens a reader that publishes its reads. */
+function openPublished(source: GenerationSource, { activity, clock }: FollowerOptions): LogReader {
+  const reader = openReader(source);
+  if (!activity) return reader;
+  let isAtEnd = false;
+  const lateMs = ({ changes }: Batch): number[] => {
+    if (!isAtEnd) return [];
+    const late = changes.map(([, generation]) => clock() - generation);
+    return late.filter((ms) => ms < MAX_LATE_MS).map((ms) => Math.max(0, ms));
+  };
+  return {
+    async next(waitMs) {
+      const batch = await activity.during(async () => reader.next(waitMs), lateMs);
+      isAtEnd ||= batch.end;
+      return batch;
+    },
+    close: () => reader.close(),
+  };
 }

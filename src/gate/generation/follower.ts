@@ -5,11 +5,13 @@ import type { GenerationStatus } from '../core/status';
 import { escapeUnsafe } from '../core/logger';
 import { NO_OPTIONS } from '../core/objects';
 import { retryAfterSeconds } from '../core/outage';
-import { Floors } from './floors';
-import { FollowedLog } from './follow-log';
+import { Floors, SLOW } from './floors';
+import type * as FollowLog from './follow-log';
 import type { FollowerOptions } from './follow-log';
-import { SLOW } from './freshness';
 import { FIRST_TIME_MS, isStamped, readGeneration } from './generation';
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by gates that have a source
+const following = () => require('./follow-log') as typeof FollowLog;
 
 /** Of a token that was issued after the change. */
 const DIFFERENT_NUMBERS =
@@ -24,7 +26,7 @@ const RECOVERY_MS = 60_000;
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #floors: Floors;
-  readonly #follower: FollowedLog | undefined;
+  readonly #follower: FollowLog.FollowedLog | undefined;
   /** Refused requests with superseded tokens, by client; of more than 1,000 clients, of those that came last. */
   readonly #superseded = new LRUCache<string, { sinceMs: number; lastMs: number; count: number }>({ max: 1_000 });
   #settled: Promise<void> | undefined;
@@ -38,7 +40,7 @@ export class Follower {
     this.#options = options;
     this.#floors = new Floors(options);
     this.#floors.onCounter = () => this.#reportCounter();
-    this.#follower = source && new FollowedLog(options, source, this.#floors);
+    this.#follower = source && new (following().FollowedLog)(options, source, this.#floors);
     this.#settled = this.#follower?.settled.finally(() => (this.#settled = undefined));
   }
 

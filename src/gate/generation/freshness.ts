@@ -1,4 +1,5 @@
 import type { GenerationStatus } from '../core/status';
+import { SLOW } from './floors';
 import type { Mark } from './log';
 
 /** Limits of `Freshness`, in ms. `docs/configuration.md` has their defaults. */
@@ -148,5 +149,3 @@ const WRITING = 'the publisher is writing the log anew';
 
 const AHEAD =
   'the mark of the log is ahead of this clock and does not move: the publisher is away, and its clock or this one was wrong';
-
-export const SLOW = 'the log has changes of the future: this clock is slow, or that of the publisher is ahead';

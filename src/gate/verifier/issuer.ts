@@ -1,19 +1,17 @@
-import { ask } from '../core/callbacks';
 import { ActivityPublisher } from '../core/status';
 import type { IssuerStatus } from '../core/status';
 import { AuthError, identify } from '../core/errors';
 import { parseUrl } from '../core/urls';
-import { generationsFromUrl } from '../generation/from-url';
+import type * as Sources from '../generation/from-url';
 import { Follower } from '../generation/follower';
-import { openReader } from '../generation/log';
-import type { Batch, GenerationSource } from '../generation/log';
 import { keyFetcher } from '../token/keys/fetch-keys';
 import { staticKeys } from '../token/keys/key-set';
 import type { KeySource, VerificationKey } from '../token/keys/key-set';
-import { keptKeys } from '../token/keys/key-store';
+import type * as KeyStores from '../token/keys/key-store';
 import { remoteKeys } from '../token/keys/remote-keys';
 import type { Preset } from '../token/presets';
 import { scopeReader } from '../token/scopes';
+import type { Caller } from '../token/fair-queue';
 import type { SignatureVerifier } from '../token/signature';
 import type { JsonObject } from '../net/strict-json';
 import { claimsCheck, clientNamedIn, TokenVerifier } from '../token/verify';
@@ -41,6 +39,10 @@ export interface IssuerContext {
   /** Stops following keys and generations. */
   readonly close: () => Promise<void>;
 }
+
+/* eslint-disable @typescript-eslint/no-require-imports -- loaded by gates with these options */
+const keyStores = () => require('../token/keys/key-store') as typeof KeyStores;
+const sources = () => require('../generation/from-url') as typeof Sources;
 
 const FETCH_TIMEOUT_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1_048_576;
@@ -95,7 +97,7 @@ function openKeys(settings: IssuerSettings, dependencies: GateDependencies): Key
   if (settings.keys) return staticKeys(settings.keys, settings.opaque !== undefined);
   const fetcher = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
   const { keyStore: store } = settings;
-  const kept = store && keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });
+  const kept = store && keyStores().keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });
   const activity = new ActivityPublisher('keys', settings.issuer, () => keys.status());
   const fetchKeys = (signal: AbortSignal) => activity.during(() => fetcher.fetch(signal));
   const keys = remoteKeys({ ...dependencies, ...settings, fetchKeys, kept, timeoutMs: FETCH_TIMEOUT_MS });
@@ -125,51 +127,36 @@ function openGenerations(
   const ownsSource = typeof generationSource === 'string';
   // The URL was checked with the options.
   const source = ownsSource
-    ? generationsFromUrl(generationSource, { ...dependencies, allowHttp: true })
+    ? sources().generationsFromUrl(generationSource, { ...dependencies, allowHttp: true })
     : generationSource;
   return new Follower({
     ...dependencies,
     ...settings,
     rule: { claim, path, elseIat, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
     learn: true,
-    source: source && publishedReads(source, activity, dependencies),
+    source,
+    activity,
     ownsSource,
     skewMs: clockToleranceMs,
   });
 }
 
-/** The same source. Publishes its reads, and how late changes arrive after the first complete read. */
-function publishedReads(
-  source: GenerationSource,
-  activity: ActivityPublisher<'generations'>,
-  { clock }: GateDependencies,
-): GenerationSource {
-  const { mark } = source;
-  return {
-    mark,
-    reader() {
-      const reader = openReader(source);
-      let isAtEnd = false;
-      return {
-        async next(waitMs) {
-          const lateMs = ({ changes }: Batch): number[] => {
-            if (!isAtEnd) return [];
-            const late = changes.map(([, generation]) => clock() - generation);
-            return late.filter((ms) => ms < MAX_LATE_MS).map((ms) => Math.max(0, ms));
-          };
-          const batch = await activity.during(async () => reader.next(waitMs), lateMs);
-          isAtEnd ||= batch.end;
-          return batch;
-        },
-        close: () => reader.close(),
-      };
-    },
-    close: () => ask(() => source.close?.()),
-  };
+/** Verifies the tokens of one kind. */
+export interface Verifier {
+  /**
+   * Returns the caller of a token that was verified before, after checking again what changes: its key, its times, its
+   * generation. `undefined`: verify it.
+   *
+   * @throws AuthError when the token is no longer accepted
+   */
+  known(token: string): Auth | undefined;
+  /**
+   * Verifies a token. Throws, or rejects with, the AuthError of the first check that fails.
+   *
+   * @param caller - takes turns with others where introspection or signatures have to wait
+   */
+  verify(token: string, caller?: Caller): Promise<Auth>;
 }
-
-/** A smaller generation is not a time in ms. */
-const MAX_LATE_MS = 86_400_000;
 
 /** A token whose claims a signature or the issuer's response vouches for. They may still be refused. */
 export class TrustedToken {

@@ -4,7 +4,7 @@ import type { Dependencies } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';
-import type { OpaqueOptions } from '../token/introspection';
+import type { OpaqueOptions } from '../token/opaque-options';
 import type { KeyStore } from '../token/keys/key-store';
 import type { Possession } from '../possession/possession';
 import type { ScopeOptions } from '../token/scopes';

@@ -9,7 +9,7 @@ import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { ClaimRules } from '../token/verify';
-import { OPAQUE_OPTION } from '../token/introspection';
+import { OPAQUE_OPTION } from '../token/opaque-options';
 import type { Jwks } from '../token/keys/key-set';
 import type { KeyStore } from '../token/keys/key-store';
 import type { Possession } from '../possession/possession';

@@ -1,49 +1,52 @@
-import { ActivityPublisher } from '../core/status';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import { AuthError } from '../core/errors';
 import type { GateStatus, IssuerStatus } from '../core/status';
 import { describe } from '../core/options';
-import { clientUnit } from '../token/fair-queue';
 import type { Caller } from '../token/fair-queue';
-import { introspectedClaimsCheck, presetOfResponses } from '../token/introspected-claims';
-import { introspectionEndpoint, introspector } from '../token/introspection';
 import { describeNoToken, isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
-import { PossessionVerifier } from '../possession/possession';
-import { scopeReader } from '../token/scopes';
+import type * as Proofs from '../possession/possession';
 import { SignatureVerifier } from '../token/signature';
 import { openIssuer, originOf, TrustedToken } from './issuer';
-import type { IssuerContext } from './issuer';
+import type { IssuerContext, Verifier } from './issuer';
+import type * as Introspection from './opaque-verifier';
 import type { Auth } from './options';
-import type { GateSettings, IssuerSettings } from './read-options';
+import type { GateSettings } from './read-options';
 import { TokenCache } from './token-cache';
+
+export type { Verifier } from './issuer';
+
+/* eslint-disable @typescript-eslint/no-require-imports -- loaded by gates with these options */
+const introspection = () => require('./opaque-verifier') as typeof Introspection;
+const proofs = () => require('../possession/possession') as typeof Proofs;
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
 export class GateVerifier {
   readonly settings: GateSettings;
   /** Absent where no kind of proof is listed. */
-  readonly possession: PossessionVerifier | undefined;
+  readonly possession: Proofs.PossessionVerifier | undefined;
   readonly #issuers: readonly IssuerContext[];
   readonly #jwts: JwtVerifier;
   /** Absent where opaque tokens are refused. */
-  readonly #opaque: OpaqueVerifier | undefined;
+  readonly #opaque: ReturnType<typeof Introspection.opaqueVerifier> | undefined;
 
   constructor(settings: GateSettings) {
     const signatures = new SignatureVerifier();
     const contexts = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
     this.settings = settings;
-    this.possession = settings.possession.length > 0 ? new PossessionVerifier(settings, signatures) : undefined;
+    this.possession =
+      settings.possession.length > 0 ? new (proofs().PossessionVerifier)(settings, signatures) : undefined;
     this.#issuers = contexts;
     this.#jwts = new JwtVerifier(contexts, settings);
     [this.#opaque] = settings.issuers.flatMap((issuer, index) => {
-      return issuer.opaque ? [new OpaqueVerifier(contexts[index]!, issuer, issuer.opaque, settings)] : [];
+      return issuer.opaque ? [introspection().opaqueVerifier(contexts[index]!, issuer, issuer.opaque, settings)] : [];
     });
   }
 
   /** The verifier of a token's kind. Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
   verifierOf(token: string): Verifier {
     const isOpaque = this.#opaque && !isJwsShaped(token) && describeNoToken(token) === undefined;
-    return isOpaque && this.#opaque ? this.#opaque : this.#jwts;
+    return (isOpaque && this.#opaque) || this.#jwts;
   }
 
   /**
@@ -142,23 +145,6 @@ export function gateOf(middleware: object): GateVerifier | undefined {
   return gates.get(middleware);
 }
 
-/** Verifies the tokens of one kind. */
-export interface Verifier {
-  /**
-   * Returns the caller of a token that was verified before, after checking again what changes: its key, its times, its
-   * generation. `undefined`: verify it.
-   *
-   * @throws AuthError when the token is no longer accepted
-   */
-  known(token: string): Auth | undefined;
-  /**
-   * Verifies a token. Throws, or rejects with, the AuthError of the first check that fails.
-   *
-   * @param caller - takes turns with others where introspection or signatures have to wait
-   */
-  verify(token: string, caller?: Caller): Promise<Auth>;
-}
-
 /** Verifies JWTs (RFC 7519) by the keys of their issuers. */
 class JwtVerifier implements Verifier {
   readonly #clock: GateSettings['clock'];
@@ -208,60 +194,5 @@ class JwtVerifier implements Verifier {
     const context = this.#issuers.length === 1 ? this.#issuers[0] : this.#byIssuer.get(claims['iss']);
     if (context) return context;
     throw new AuthError('wrong_issuer', { privateDetail: `no issuer of this gate is ${describe(claims['iss'], 200)}` });
-  }
-}
-
-/** Responses are kept: 5,000 of them at most. Metadata is within this too. */
-const MAX_RESPONSE_BYTES = 65_536;
-
-/** Verifies opaque tokens by asking their issuer (RFC 7662). */
-class OpaqueVerifier implements Verifier {
-  readonly #clock: GateSettings['clock'];
-  readonly #introspector: ReturnType<typeof introspector<TrustedToken>>;
-  readonly #activity: ActivityPublisher<'introspection'>;
-
-  constructor(
-    context: IssuerContext,
-    settings: IssuerSettings,
-    opaque: NonNullable<IssuerSettings['opaque']>,
-    dependencies: GateSettings,
-  ) {
-    const { issuer, authUrl, checkUrl, scopes, generationClaim, clientIds } = settings;
-    // Neither a floor nor the option needs the name of a client.
-    const issueTimeCanBeAbsent = generationClaim === undefined;
-    const preset = presetOfResponses(settings.preset, issueTimeCanBeAbsent && clientIds === undefined);
-    const rules = { ...settings, preset, audiences: settings.opaqueAudiences, issueTimeCanBeAbsent };
-    const policy = {
-      verifyClaims: introspectedClaimsCheck(rules, dependencies.clock),
-      readScopes: scopeReader(preset.scopeClaims, scopes),
-      preset,
-    };
-    const document = { issuer, authUrl, checkUrl, maxBytes: MAX_RESPONSE_BYTES };
-    const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
-    this.#clock = dependencies.clock;
-    this.#activity = new ActivityPublisher('introspection', issuer, () => ({ waiting: this.#introspector.waiting() }));
-    this.#introspector = introspector({
-      ...dependencies,
-      issuer,
-      cacheMs: opaque.cacheMs,
-      askAbout: (token, signal) => this.#activity.during(() => ask(token, signal)),
-      trust: (claims) => new TrustedToken(context, policy, claims),
-      clientOf: ({ client_id: id }) => (typeof id === 'string' ? clientUnit(issuer, id) : undefined),
-    });
-    this.#activity.publish('opened');
-  }
-
-  known(token: string): Auth | undefined {
-    return this.#introspector.get(token)?.known(this.#clock());
-  }
-
-  async verify(token: string, caller?: Caller): Promise<Auth> {
-    return (await this.#introspector.introspect(token, caller)).accept();
-  }
-
-  /** Ends the open calls. */
-  close(): void {
-    this.#introspector.close();
-    this.#activity.publish('closed');
   }
 }

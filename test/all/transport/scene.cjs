@@ -3,7 +3,7 @@ const { generateKeyPairSync, sign } = require('node:crypto');
 const { once } = require('node:events');
 const http = require('node:http');
 const { setImmediate } = require('node:timers');
-const { join } = require('node:path');
+const { join, relative } = require('node:path');
 
 const [folder, ...steps] = process.argv.slice(2);
 /** undici of Node 26 has a second one. */
@@ -86,7 +86,9 @@ async function main() {
   }
 
   const DO = {
+    load: () => (require(join(folder, 'index')), {}),
     gate: () => first200(),
+    keys: () => first200({ keys: { keys: [jwk] } }),
     log: () => first200({ generationSource: `${issuer}/generations` }),
     async withHeaders() {
       const { httpGenerations } = require(join(folder, 'generation/index'));
@@ -146,6 +148,7 @@ async function main() {
     clients.length = 0;
     isDispatched = false;
     const result = await DO[step]();
+    const own = Object.keys(require.cache).filter((file) => file.startsWith(join(folder, '/')));
     const loads = (name) => Object.keys(require.cache).some((file) => file.includes(`node_modules/${name}/`));
     const undici = process.moduleLoadList.some((name) => name.includes('undici/undici'));
     console.log(
@@ -156,6 +159,7 @@ async function main() {
         isDispatched,
         undici,
         jwksRsa: loads('jwks-rsa'),
+        own: own.map((file) => relative(folder, file)).sort(),
       }),
     );
   }

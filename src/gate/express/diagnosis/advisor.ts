@@ -4,7 +4,7 @@ import { REASONS } from '../../core/reasons';
 import { bearerToken } from '../../token/bearer';
 import type { GateVerifier } from '../../verifier/verifier';
 import type { GateRequest } from '../request-state';
-import { configurationAdvice } from './advice';
+import type * as Advice from './advice';
 
 /** Logs once what to change if the first tokens are refused for reasons that a wrong configuration causes. */
 export interface ConfigurationAdvisor {
@@ -27,7 +27,8 @@ export function configurationAdvisor(verifier: GateVerifier): ConfigurationAdvis
 
   async function advise(req: GateRequest, reason: AuthError['reason']): Promise<void> {
     const raw = bearerToken(req, challenges.length > 0);
-    const advice = issuer && configurationAdvice(reason, raw, issuer);
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- most gates accept the first token
+    const advice = issuer && (require('./advice') as typeof Advice).configurationAdvice(reason, raw, issuer);
     // It quotes the token, so its signature has to be good: a made-up one must not suggest anything.
     if (!advice || !(await verifier.isSigned(raw)) || advisor.isDone) return;
     advisor.isDone = true;

@@ -1,5 +1,4 @@
 import { AuthError } from '../../core/errors';
-import type { GateStatus } from '../../core/status';
 import { REASONS } from '../../core/reasons';
 import type { Reason, ReasonRow } from '../../core/reasons';
 import { describe, option, readOptions } from '../../core/options';
@@ -55,30 +54,8 @@ const EXPLAIN_OPTIONS = {
   scopes: option('scopes', (given, { factory }) => readRequirement([given], factory)),
 };
 
-/**
- * Explains how a gate decides about a token: every check in order, and the first that failed. For developers and
- * operators, never for a response to a caller.
- *
- * @param need - what decides: a gate, and what the route requires
- * @throws TypeError when an argument is wrong
- *
- * @example
- * ```ts
- * import { authenticate, explain } from 'tillgate';
- *
- * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
- * const { accepted, checks } = await explain('eyJhbGciOi...', { gate, scopes: ['orders:read'] });
- * ```
- */
-export async function explain(
-  token: string,
-  need: {
-    /** What `authenticate()` returned. Default: a gate made from the `TILLGATE_*` variables, closed afterwards. */
-    readonly gate?: { status(): GateStatus } | undefined;
-    /** All of them, or any one with `{ anyOf: [...] }`. Default: none. */
-    readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
-  } = {},
-): Promise<Explanation> {
+/** `explain()`. */
+export async function explainToken(token: unknown, need: object): Promise<Explanation> {
   const given = readOptions('explain', need, EXPLAIN_OPTIONS);
   if (typeof token !== 'string' || token === '') {
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);

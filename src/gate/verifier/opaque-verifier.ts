@@ -1,0 +1,48 @@
+import { ActivityPublisher } from '../core/status';
+import { clientUnit } from '../token/fair-queue';
+import { introspectedClaimsCheck, presetOfResponses } from '../token/introspected-claims';
+import { introspectionEndpoint, introspector } from '../token/introspection';
+import { scopeReader } from '../token/scopes';
+import { TrustedToken } from './issuer';
+import type { IssuerContext, Verifier } from './issuer';
+import type { GateSettings, IssuerSettings } from './read-options';
+
+/** Responses are kept: 5,000 of them at most. Metadata is within this too. */
+const MAX_RESPONSE_BYTES = 65_536;
+
+/** Verifies opaque tokens by asking their issuer (RFC 7662). `close()` ends the open calls. */
+export function opaqueVerifier(
+  context: IssuerContext,
+  settings: IssuerSettings,
+  opaque: NonNullable<IssuerSettings['opaque']>,
+  dependencies: GateSettings,
+): Verifier & { close(): void } {
+  const { issuer, authUrl, checkUrl, scopes, generationClaim, clientIds } = settings;
+  const { clock } = dependencies;
+  // Neither a floor nor the option needs the name of a client.
+  const issueTimeCanBeAbsent = generationClaim === undefined;
+  const preset = presetOfResponses(settings.preset, issueTimeCanBeAbsent && clientIds === undefined);
+  const rules = { ...settings, preset, audiences: settings.opaqueAudiences, issueTimeCanBeAbsent };
+  const verifyClaims = introspectedClaimsCheck(rules, clock);
+  const policy = { verifyClaims, readScopes: scopeReader(preset.scopeClaims, scopes), preset };
+  const document = { issuer, authUrl, checkUrl, maxBytes: MAX_RESPONSE_BYTES };
+  const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
+  const activity = new ActivityPublisher('introspection', issuer, () => ({ waiting: tokens.waiting() }));
+  const tokens: ReturnType<typeof introspector<TrustedToken>> = introspector({
+    ...dependencies,
+    issuer,
+    cacheMs: opaque.cacheMs,
+    askAbout: (token, signal) => activity.during(() => ask(token, signal)),
+    trust: (claims) => new TrustedToken(context, policy, claims),
+    clientOf: ({ client_id: id }) => (typeof id === 'string' ? clientUnit(issuer, id) : undefined),
+  });
+  activity.publish('opened');
+  return {
+    known: (token) => tokens.get(token)?.known(clock()),
+    verify: async (token, caller) => (await tokens.introspect(token, caller)).accept(),
+    close() {
+      tokens.close();
+      activity.publish('closed');
+    },
+  };
+}
