@@ -243,7 +243,10 @@ describe('postgresGenerations', () => {
     [{ pool: { connect() {}, options: { max: 1 } } }, 'option "pool" must be a pool of at least two connections'],
     [{ pool: { connect() {} }, createTable: 'yes' }, 'option "createTable" must be true or false, got "yes"'],
     [{ pool: { connect() {} }, mark: 'off' }, 'option "mark" must be true or false, got "off"'],
-    [{ pool: { connect() {} }, timeoutMs: 0 }, 'option "timeoutMs" must be a number of milliseconds from 1 to 600000, got 0'],
+    [
+      { pool: { connect() {} }, timeoutMs: 0 },
+      'option "timeoutMs" must be a number of milliseconds from 1 to 600000, got 0',
+    ],
   ])('refuses %j', (options, message) => {
     expect(messageOf(() => postgresGenerations(options as never))).toContain(`postgresGenerations(): ${message}`);
   });
