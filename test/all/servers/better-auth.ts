@@ -22,11 +22,11 @@ export const BETTER_AUTH: AuthorizationServer = {
   version,
   learns: 'a trigger, by `iat`',
   async start() {
-    const files = [join(__dirname, 'better-auth.mjs'), join(__dirname, '../setup/reply-to-parent.mjs')];
+    const files = [join(__dirname, 'better-auth-process.mjs'), join(__dirname, '../setup/reply-to-parent.mjs')];
     const folder = await npmPackages('better-auth', [...PACKAGES, 'pg@8'], files);
     const [database, port] = await Promise.all([startDatabase(), freePort()]);
     const parameters = { database: database.url, audience: AUDIENCE, scope: SCOPE, port };
-    const script = await startScript<{ issuer: string }>(join(folder, 'better-auth.mjs'), parameters);
+    const script = await startScript<{ issuer: string }>(join(folder, 'better-auth-process.mjs'), parameters);
     await database.follow('Better Auth');
     const { issuer } = script.ready;
     let credential = await script.ask<Credential>({ change: 'create' });

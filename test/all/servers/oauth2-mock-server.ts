@@ -12,9 +12,9 @@ export const OAUTH2_MOCK_SERVER: AuthorizationServer = {
   version,
   learns: 'first use of a new token',
   async start() {
-    const files = [join(__dirname, 'oauth2-mock-server.mjs'), join(__dirname, '../setup/reply-to-parent.mjs')];
+    const files = [join(__dirname, 'oauth2-mock-server-process.mjs'), join(__dirname, '../setup/reply-to-parent.mjs')];
     const folder = await npmPackages('oauth2-mock-server', [`oauth2-mock-server@${version}`], files);
-    const script = await startScript<{ issuer: string }>(join(folder, 'oauth2-mock-server.mjs'));
+    const script = await startScript<{ issuer: string }>(join(folder, 'oauth2-mock-server-process.mjs'));
     const { issuer } = script.ready;
     const token = (): Promise<string> => tokenFrom(`${issuer}/token`, CLIENT, 'any', { scope: SCOPE, aud: AUDIENCE });
     const stamp = (generation: number): Promise<unknown> => script.ask({ generation });

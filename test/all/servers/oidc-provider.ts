@@ -13,7 +13,7 @@ export const OIDC_PROVIDER: AuthorizationServer = {
   async start() {
     const redis = await startRedis();
     const parameters = { audience: AUDIENCE, scope: SCOPE };
-    const script = await startScript<{ issuer: string }>(join(__dirname, 'oidc-provider.mjs'), parameters);
+    const script = await startScript<{ issuer: string }>(join(__dirname, 'oidc-provider-process.mjs'), parameters);
     const { issuer } = script.ready;
     let client_secret = 'secret-1';
     async function change(to: object): Promise<unknown> {
