@@ -128,7 +128,8 @@ const PROBLEMS = {
     cause: 'The access token is not accepted. In production callers do not learn why.',
     caller:
       'Forget the token that was refused, if it is still the current one, request one new token for all calls that wait, and repeat the call once. If the new token is refused too, give the operator the request_id.',
-    operator: 'Look up the reason in the log by request_id, or run `tillgate explain <token>`.',
+    operator:
+      'Look up the request_id in the log, or run `tillgate explain <token>`, of @tillgate/cli (docs/operations.md).',
   },
   invalid_request: {
     cause: 'The request does not fit openapi.yaml, or could not be read.',
@@ -183,7 +184,8 @@ const PROBLEMS = {
   not_ready: {
     cause: 'Something that the API needs is not available yet.',
     ...RETRY_LATER,
-    operator: 'The members of `components` say what is missing: `tillgate check`.',
+    operator:
+      'The members of `components` say what is missing: `tillgate check`, of @tillgate/cli (docs/operations.md).',
   },
   draining: { cause: 'This process is stopping.', ...RETRY_LATER, operator: 'Nothing: this is part of a deployment.' },
 } as const satisfies Record<string, Advice>;

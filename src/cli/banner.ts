@@ -105,14 +105,12 @@ function goOn({ base_url, scopes }: DevReport, programName: string, samples: Sam
   const { allowed, denied } = samples;
   const calls = [
     ...(allowed === undefined ? [] : [[`${programName} call GET ${allowed} --as pos-terminal`, '200']]),
-    ...(denied === undefined
-      ? []
-      : [[`${programName} call POST ${denied} --as kiosk --data '{}'`, '403: it only reads']]),
+    ...(denied === undefined ? [] : [[`${programName} call POST ${denied} --as kiosk --data '{}'`, '403: read only']]),
   ];
   const rows = [
     ...(base_url === undefined ? [[`${programName} token pos-terminal`, 'a token']] : calls),
-    [`${programName} clients add till-9 --scope "${scopes?.[0] ?? 'orders:read'}"`, 'registers a client'],
-    [`${programName} clients describe pos-terminal "Till 2"`, 'discards its tokens'],
+    [`${programName} clients add till-9 --scope "${scopes?.[0] ?? 'orders:read'}"`, 'a new client'],
+    [`${programName} clients describe pos-terminal "Till 2"`, 'revokes tokens'],
     [`${programName} --help`, 'all commands'],
   ];
   return `Go on:\n\n${indent(table(rows))}\n\nIn another folder, first:\n\n${indent(`export ${location}`)}`;

@@ -149,7 +149,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     usage: 'explain <token>',
     group: 'Tokens and requests',
-    example: 'explain "$(npx tillgate token kiosk)"',
+    example: 'explain "$(npx @tillgate/cli token kiosk)"',
     about: 'say which checks an access token passes and which it fails; - reads it from standard input',
     options: [['--scope <scopes>', 'scopes that the route would ask for, separated by blanks']],
     run: (context, options, token) => load.explain().explainToken(context, options, token),
@@ -208,7 +208,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Checks and projects',
     example: 'check --token -',
     about: 'examine configuration, issuer, keys and a token, and say what to change',
-    options: [['--token <token>', 'an access token that the API should accept; - is standard input']],
+    options: [
+      ['--token <token>', 'an access token that the API should accept; - is standard input'],
+      ['--embedded', 'without an issuer in the variables: the token server of tillgate dev'],
+    ],
     run: (context, options) => load.check().check(context, options),
   },
   {

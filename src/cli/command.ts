@@ -25,7 +25,7 @@ export interface CliIo {
   readonly readStdin: () => Promise<string>;
   /** Resolves when the process is asked to stop, with the signal, if it was one. */
   readonly untilStopped: () => Promise<NodeJS.Signals | void>;
-  /** How this program is called, for hints: `npx tillgate`. */
+  /** How this program is called, for hints: `npx @tillgate/cli`. */
   readonly programName: string;
 }
 
@@ -34,6 +34,8 @@ export interface CommandContext {
   readonly io: CliIo;
   /** Whether to print one JSON document instead of text. */
   readonly json: boolean;
+  /** The environment without the file `.env`. */
+  readonly given: Environment;
 }
 
 /** The options of all commands; each command declares the ones that it takes. */
@@ -52,6 +54,7 @@ export interface CommandOptions {
   readonly revokePrevious?: true;
   readonly openapi?: string;
   readonly tokenServer?: true;
+  readonly embedded?: true;
   readonly scopes?: string;
   readonly log?: string;
   readonly audience?: string;

@@ -57,7 +57,7 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     }
     command.action(async () => {
       const options = command.opts<CommandOptions>();
-      const context = { io: { ...io, env: environmentOf(io, options) }, json };
+      const context = { io: { ...io, env: environmentOf(io, options) }, json, given: io.env };
       finish((await work(context, options, ...command.args)) ?? EXIT.ok);
     });
   }
@@ -134,7 +134,7 @@ export function processIo(): CliIo {
 /** In a clone there is no installed command: `npm run` starts it from the sources. npx sets the same variables. */
 export function programName(env: Environment): string {
   const isClone = env['npm_package_name'] === 'tillgate-repository' && (env['npm_lifecycle_event'] ?? 'npx') !== 'npx';
-  return isClone ? 'npm run -s tillgate --' : 'npx tillgate';
+  return isClone ? 'npm run -s tillgate --' : 'npx @tillgate/cli';
 }
 
 /** The first SIGTERM or SIGINT asks to stop; a second one ends the process immediately, with the signal's exit code. */

@@ -91,11 +91,39 @@ describe('check', () => {
     const file = { ...server, resource: 'orders-api', 'bearer-only': true };
     writeFileSync(join(dataDir, 'keycloak.json'), JSON.stringify(file));
     expect(await run('check')).toMatchObject({
-      exitCode: 1,
+      exitCode: 78,
       stdout: expect.stringContaining(
         'ok      keycloak.json: TILLGATE_PRESET=keycloak TILLGATE_ISSUER=https://sso.example.com/realms/shop TILLGATE_AUDIENCE=orders-api;',
       ),
     });
+  });
+
+  it.each([
+    [
+      'asks no token server where the app would have no issuer',
+      [],
+      78,
+      /^failed {2}configuration: TILLGATE_AUTH_URL: not set/,
+      [],
+    ],
+    ['examines that of tillgate dev on request', ['--embedded'], 1, /^failed {2}issuer: /m, ['http://127.0.0.1:4000']],
+  ])('%s', async (_what, options, exitCode, line, asked) => {
+    const alone = cliScene();
+    const outcome = await alone.run('check', ...options);
+    expect(outcome.exitCode).toBe(exitCode);
+    expect(outcome.stdout).toMatch(line);
+    expect(outcome.stdout.includes('check --embedded examines the token server of tillgate dev')).toBe(exitCode === 78);
+    expect([...new Set(alone.sent.map(({ url }) => new URL(url).origin))]).toEqual(asked);
+  });
+
+  it('says which variables the app has only where something reads .env', async () => {
+    const alone = scene({ env: { TILLGATE_PRESET: 'rfc9068' } });
+    writeFileSync(join(alone.dataDir, '.env'), `TILLGATE_PRESET=jwt\nTILLGATE_HOST=127.0.0.1\nOTHER=1\n`);
+    const { stdout } = await alone.run('check');
+    const [, second] = stdout.split('\n');
+    expect(second).toBe(
+      '        TILLGATE_HOST: set in .env alone, which plain node does not read: start the API with node --env-file=.env',
+    );
   });
 
   it('reports wrong variables one by one and ends with 78', async () => {

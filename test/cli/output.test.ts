@@ -111,10 +111,10 @@ const LOCATION = 'TILLGATE_DATA_DIR=/home/till/shop/.tillgate';
 
 it('the report of dev fits into 80 columns, except the line to paste', () => {
   const texts = [
-    banner(report, 'npx tillgate', SAMPLES, LOCATION),
-    banner({ ...report, clients: [] }, 'npx tillgate', NONE, LOCATION),
-    banner(tokenServer, 'npx tillgate', SAMPLES, LOCATION),
-    banner({ ...tokenServer, scopes: undefined }, 'npx tillgate', NONE, LOCATION),
+    banner(report, 'npx @tillgate/cli', SAMPLES, LOCATION),
+    banner({ ...report, clients: [] }, 'npx @tillgate/cli', NONE, LOCATION),
+    banner(tokenServer, 'npx @tillgate/cli', SAMPLES, LOCATION),
+    banner({ ...tokenServer, scopes: undefined }, 'npx @tillgate/cli', NONE, LOCATION),
   ];
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => !line.startsWith('  TOKEN='));
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -124,15 +124,15 @@ it('the report of dev fits into 80 columns, except the line to paste', () => {
 
 it('the report of dev suggests requests to routes that the app has, and none where it has none', () => {
   const requests = (text: string) => text.match(/(curl -i|call (GET|POST)) \S+/g) ?? [];
-  const named = banner(report, 'npx tillgate', { allowed: '/v1/tills', denied: '/v1/keys', scope: 'a' }, LOCATION);
+  const named = banner(report, 'npx @tillgate/cli', { allowed: '/v1/tills', denied: '/v1/keys', scope: 'a' }, LOCATION);
   const calls = ['call GET /v1/tills', 'call POST /v1/keys'];
   expect(requests(named)).toEqual(['curl -i http://127.0.0.1:3000/v1/tills', ...calls]);
-  expect(requests(banner(report, 'npx tillgate', NONE, LOCATION))).toEqual([]);
+  expect(requests(banner(report, 'npx @tillgate/cli', NONE, LOCATION))).toEqual([]);
 });
 
 it('both reports say how the servers are found from any folder', () => {
-  const tokens = banner(tokenServer, 'npx tillgate', NONE, LOCATION);
-  for (const text of [banner(report, 'npx tillgate', SAMPLES, LOCATION), tokens]) {
+  const tokens = banner(tokenServer, 'npx @tillgate/cli', NONE, LOCATION);
+  for (const text of [banner(report, 'npx @tillgate/cli', SAMPLES, LOCATION), tokens]) {
     expect(text).toContain(`\n  export ${LOCATION}\n`);
   }
 });

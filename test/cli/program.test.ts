@@ -41,7 +41,11 @@ describe('the command line', () => {
   it('lets no text of others set a color', () => {
     let text = '';
     const stdout = { write: (chunk: string) => (text += chunk), isTTY: true };
-    print({ io: { stdout, env: {} } as unknown as CliIo, json: false }, {}, 'okay\naccepted\n  failed\n\x1b[31mred');
+    print(
+      { io: { stdout, env: {} } as unknown as CliIo, json: false, given: {} },
+      {},
+      'okay\naccepted\n  failed\n\x1b[31mred',
+    );
     expect(text).toBe('okay\naccepted\n  failed\n\\u001b[31mred\n');
   });
 
@@ -114,10 +118,10 @@ describe('the command line', () => {
 
   it.each([
     ['by npm run in a clone', 'tillgate-repository', 'dev', 'npm run -s tillgate --'],
-    ['by npx in a clone', 'tillgate-repository', 'npx', 'npx tillgate'],
-    ['by npm run in a project of the user', 'shop', 'dev', 'npx tillgate'],
-    ['by npx in a project of the user', 'shop', 'npx', 'npx tillgate'],
-    ['by itself', undefined, undefined, 'npx tillgate'],
+    ['by npx in a clone', 'tillgate-repository', 'npx', 'npx @tillgate/cli'],
+    ['by npm run in a project of the user', 'shop', 'dev', 'npx @tillgate/cli'],
+    ['by npx in a project of the user', 'shop', 'npx', 'npx @tillgate/cli'],
+    ['by itself', undefined, undefined, 'npx @tillgate/cli'],
   ])('names itself in hints by the command that works when it was started %s', (_how, project, event, name) => {
     const env = project === undefined ? {} : { npm_package_name: project, npm_lifecycle_event: event };
     expect(programName(env)).toBe(name);

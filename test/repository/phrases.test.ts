@@ -6,6 +6,7 @@ const ROOT = join(__dirname, '../..');
 /** Phrases that a reader has to translate, and what to write. Phrases, not words: "address" is right for an IP. */
 const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\b(is|are|was|were) no (string|object|number|array|function|integer|boolean|JWT|URL|part of)\b/, 'is not a ...'],
+  [/\bnpx tillgate\b/, 'npx @tillgate/cli: the package tillgate has no command'],
   [/\bheld against\b/, 'compared with, checked against'],
   [/\blets? (it|them|him) pass\b/, 'accepts, allows'],
   [/\b(to be had|at hand)\b/, 'is available, is cached'],

@@ -42,18 +42,33 @@ export async function check(context: CommandContext, options: CommandOptions): P
   const token = options.token && tokenIn(options.token === '-' ? await io.readStdin() : options.token);
   let settings: Settings;
   try {
-    settings = apiSettings(readSettings(io.env));
+    // An app without an issuer does not start: only tillgate dev sets the embedded one.
+    settings = apiSettings(readSettings(io.env, { requireIssuer: !options.embedded }));
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    const fix = 'change the variable, then check again';
-    const problems = error.problems.map((problem) => failed('configuration', problem, fix));
+    const problems = error.problems.map((problem) => {
+      const fix = /: not set, expected the URL of the auth/.test(problem)
+        ? EMBEDDED_FIX
+        : 'change the variable, then check again';
+      return failed('configuration', problem, fix);
+    });
     return report(context, [...problems, ...keycloakFindings(io)], EXIT.configuration);
   }
   return report(context, [
-    passed('configuration', 'every TILLGATE_* variable is in order'),
+    { ...passed('configuration', 'every TILLGATE_* variable is in order'), ...fromFile(context) },
     ...keycloakFindings(io),
     ...(await issuerFindings(io, settings, token)),
   ]);
+}
+
+const EMBEDDED_FIX =
+  'set it where the API starts, then check again; check --embedded examines the token server of tillgate dev instead';
+
+/** Names what the file `.env` alone sets: an app has it only where something reads that file. */
+function fromFile({ io, given }: CommandContext): Pick<Finding, 'fix'> {
+  const names = Object.keys(io.env).filter((name) => name.startsWith('TILLGATE_') && given[name] === undefined);
+  const from = `${names.join(', ')}: set in .env alone, which plain node does not read: start the API with node --env-file=.env`;
+  return names.length > 0 ? { fix: from } : {};
 }
 
 /** What the `keycloak.json` of keycloak-connect says in variables, for an app that is being moved. */

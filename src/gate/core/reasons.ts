@@ -311,7 +311,7 @@ const ROWS = {
     detail: 'The access token cannot be verified at the moment: the key set of its issuer is not available.',
     check: 'key',
     cause: 'The key set of the issuer is not available.',
-    operator: 'Check that the API reaches the authorization server: `tillgate check`.',
+    operator: 'Check that the API reaches the issuer: `tillgate check`, of @tillgate/cli (docs/operations.md).',
   },
   generations_unavailable: {
     ...OUTAGE,
@@ -319,7 +319,7 @@ const ROWS = {
     detail: 'The access token cannot be verified at the moment: its generation cannot be checked.',
     check: 'generation',
     cause: 'The source of generations is not available.',
-    operator: 'Check the source in TILLGATE_GENERATIONS: `tillgate check`.',
+    operator: 'Check the source in TILLGATE_GENERATIONS: `tillgate check`, of @tillgate/cli (docs/operations.md).',
   },
   introspection_unavailable: {
     ...OUTAGE,
@@ -328,7 +328,7 @@ const ROWS = {
     check: 'introspection',
     cause: 'The introspection endpoint is not available.',
     operator:
-      'The log says why: it does not respond, or it refuses the client id and secret. `tillgate check` tries them.',
+      'The log says why: it does not respond, or it refuses the client id and secret. `tillgate check`, of @tillgate/cli, tries them (docs/operations.md).',
   },
   replay_store_unavailable: {
     status: 503,
@@ -354,5 +354,6 @@ export const OPAQUE_INVALID_TOKEN: Omit<ReasonRow, 'check'> = {
   detail: 'The access token is not valid.',
   cause: 'The access token is not accepted. In production callers do not learn why.',
   caller: `${REQUEST_NEW_TOKEN} If the new token is refused too, give the operator the request_id.`,
-  operator: 'Look up the reason in the log by request_id, or run `tillgate explain <token>`.',
+  operator:
+    'Look up the request_id in the log, or run `tillgate explain <token>`, of @tillgate/cli (docs/operations.md).',
 };

@@ -140,7 +140,7 @@ function showRequests() {
 function firstSteps() {
   const [client, route] = firstCall();
   if (!client) return ['No request so far. Register a client, then call ', el('code', {}, state.base_url ?? ''), '.'];
-  const accepted = `${state.command ?? 'npx tillgate'} call GET ${shown(route)} --as ${shown(client)}`;
+  const accepted = `${state.command ?? 'npx @tillgate/cli'} call GET ${shown(route)} --as ${shown(client)}`;
   return [
     el('p', {}, 'No request so far. Paste a line into another terminal:'),
     line('Accepted', accepted),
@@ -190,7 +190,7 @@ const shown = (text) => (/^[\w./:-]+$/.test(text) ? text : quoted(text));
 function curlOf({ server, method, path, client_id, reason }, body) {
   const isForm = server === 'tokens' && method === 'POST';
   const base = server === 'api' ? state.base_url : state.auth_url;
-  const token = client_id ? `$(${state.command ?? 'npx tillgate'} token ${quoted(client_id)})` : '$TOKEN';
+  const token = client_id ? `$(${state.command ?? 'npx @tillgate/cli'} token ${quoted(client_id)})` : '$TOKEN';
   return [
     'curl -i',
     ...(method === 'GET' ? [] : [`-X ${quoted(method)}`]),

@@ -6,10 +6,10 @@ import type { UnverifiedToken } from '../../token/jws';
 import { isForItsClient, PRESET_NAMES, presetOf, PRESETS, signOfIdToken } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
 import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION, wrongTypeAt } from '../../token/scopes';
-import type { ScopeClaim, ScopeOptions, ScopeRule } from '../../token/scopes';
+import type { ScopeClaim, ScopeRule } from '../../token/scopes';
 import type { JsonObject } from '../../net/strict-json';
 import { originOf } from '../../verifier/issuer';
-import type { Auth } from '../../verifier/options';
+import type { Auth, IssuerOptions } from '../../verifier/options';
 import type { GateSettings } from '../../verifier/read-options';
 import { fitsAnyServer, hasType, lackOf, recognizeToken } from './recognition';
 
@@ -47,13 +47,9 @@ export interface AdviceContext {
 /** The context of options of `authenticate()`. Introspection responses have `scope`, also where JWTs of the preset have another claim. */
 export function adviceContext(
   token: string,
-  given: {
-    readonly issuer?: string | undefined;
-    readonly preset?: PresetName | undefined;
-    readonly jwksUri?: string | undefined;
-    readonly scopes?: ScopeOptions | undefined;
-    readonly opaque?: object | undefined;
-  },
+  given: Pick<IssuerOptions, 'preset' | 'scopes'> & {
+    readonly [name in 'issuer' | 'jwksUri']?: string | undefined;
+  } & Pick<AdviceContext, 'opaque'>,
 ): AdviceContext {
   const { issuer = '', jwksUri, opaque } = given;
   const { name: presetName } = presetOf(given);
@@ -121,13 +117,10 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
       return {
         why: `the key set of ${context.issuer} has no key ${describe(header['kid'])}: another server, realm or stage has signed the token; check that jwksUri (TILLGATE_JWKS_URI), where it is set, is the jwks_uri in the metadata of that issuer`,
       };
-    case 'generation_missing':
-      return {
-        why: 'the issuer stamps no generation',
-        option: 'generationClaim',
-        value: 'iat',
-        otherwise: 'have the authorization server add the claim',
-      };
+    case 'generation_missing': {
+      const otherwise = 'have the authorization server add the claim';
+      return { why: 'the issuer stamps no generation', option: 'generationClaim', value: 'iat', otherwise };
+    }
     case 'lifetime_too_long': {
       const value = Number(claims['exp']) - Number(claims['iat']);
       const otherwise = 'have the issuer shorten that';
@@ -271,11 +264,8 @@ export function scopeAdvice(claims: JsonObject, settings: AdviceContext): Advice
     ...others.map(asGiven),
   ];
   const names = quoted(others.map((path) => path.join('.')));
-  return {
-    why: `the token also has names in ${names}; if they are permissions, read them`,
-    option: 'scopes.from',
-    value: from,
-  };
+  const why = `the token also has names in ${names}; if they are permissions, read them`;
+  return { why, option: 'scopes.from', value: from };
 }
 
 const SCOPE_FORMS = 'a text of names between blanks or an array of texts';
@@ -323,15 +313,10 @@ function adviceForText(raw: string, { jwksUri }: AdviceContext): Advice {
   if (parts.length === 5) return adviceForEncrypted(parts[0] as string, jwksUri);
   if (parts.length === 3 && parts[2] === 'SIGNATURE_REMOVED_BY_GOOGLE') return WITHOUT_SIGNATURE;
   // Two long parts that do not begin as a JWT does are an opaque token of Hydra.
-  if (
-    parts.length === 1 ||
-    (parts.length === 2 && !raw.startsWith('eyJ') && parts.every((part) => part.length >= 10))
-  ) {
-    return {
-      why: 'the token is opaque, not a JWT',
-      option: 'opaque',
-      otherwise: 'have the issuer make JWTs for this API',
-    };
+  const isOfHydra = parts.length === 2 && !raw.startsWith('eyJ') && parts.every((part) => part.length >= 10);
+  if (parts.length === 1 || isOfHydra) {
+    const otherwise = 'have the issuer make JWTs for this API';
+    return { why: 'the token is opaque, not a JWT', option: 'opaque', otherwise };
   }
   return { why: 'the token is not a JSON Web Token: compare it with what the token endpoint returned' };
 }
