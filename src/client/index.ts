@@ -2,16 +2,25 @@ import type { Client, ClientOptions, IssuedToken } from './types';
 
 export type { Client, ClientOptions, IssuedToken };
 
-type FetchInput = Parameters<Client['fetch']>[0];
-
 /** A token request takes at most this long, its response read whole. */
 const TOKEN_REQUEST_MS = 10_000;
-/** Lifetime of a token without `expires_in`; longest margin before expiry; the most that is believed of a Retry-After. */
-const MINUTE_MS = 60_000;
-/** Rest after a failed token request. Where the time of issue is compared, tokens of the second of a change die too. */
-const SECOND_MS = 1_000;
-/** Rest after two tokens that were never accepted (a wrong audience is 401 too); longest Retry-After of the API. */
-const HALF_MINUTE_MS = 30_000;
+/** Lifetime of a token whose response has no `expires_in`. */
+const DEFAULT_LIFETIME_MS = 60_000;
+/** A token is renewed at most this long before it expires. */
+const MAX_MARGIN_MS = 60_000;
+/** Rest after a failed token request without Retry-After. */
+const FAILURE_REST_MS = 1_000;
+/** Longest Retry-After of the token endpoint that is believed. */
+const MAX_REST_MS = 60_000;
+/**
+ * Age at which a token that replaced a refused one, and is refused itself, is replaced: where the time of issue is compared,
+ * tokens of the second of a change die too.
+ */
+const REPLACEMENT_AGE_MS = 1_000;
+/** Age until which the second of two tokens that were never accepted is kept (a wrong audience is 401 too). */
+const HOPELESS_MS = 30_000;
+/** Longest Retry-After of the API that a call waits for. */
+const MAX_WAIT_MS = 30_000;
 /** Times that a call is sent until its token is accepted. */
 const MAX_SENDS = 3;
 
@@ -74,17 +83,15 @@ export function createClient(options: ClientOptions): Client {
   const settings = readOptions(options);
   const tokens = new Tokens(settings);
 
-  async function fetchWithToken(input: FetchInput, init: RequestInit = {}): Promise<Response> {
+  async function fetchWithToken(input: Parameters<Client['fetch']>[0], init: RequestInit = {}): Promise<Response> {
     const call = readCall(settings.api, input, init);
     return call.isBelowBase ? send(call, tokens, settings) : settings.fetch(call.target, init);
   }
   return { fetch: fetchWithToken, token: () => tokens.current() };
 }
 
-type Call = ReturnType<typeof readCall>;
-
 /** Reads what `fetch()` was called with. */
-function readCall(baseUrl: URL, input: FetchInput, init: RequestInit) {
+function readCall(baseUrl: URL, input: Parameters<Client['fetch']>[0], init: RequestInit) {
   const request = typeof input === 'object' && 'url' in input ? input : undefined;
   const url = request ? new URL(request.url) : resolveUrl(`${input as string}`, baseUrl);
   const headers = new Headers(init.headers ?? request?.headers);
@@ -121,7 +128,7 @@ function canBeSentAgain(body: object | string): boolean {
 }
 
 /** Sends a call until its token is accepted, and once more after a Retry-After. */
-async function send(call: Call, tokens: Tokens, { fetch, sleep }: Settings): Promise<Response> {
+async function send(call: ReturnType<typeof readCall>, tokens: Tokens, { fetch, sleep }: Settings): Promise<Response> {
   const { target, init, headers, signal } = call;
   signal?.throwIfAborted();
   let token = await untilAborted(tokens.current(), signal);
@@ -135,7 +142,7 @@ async function send(call: Call, tokens: Tokens, { fetch, sleep }: Settings): Pro
     // The target of a redirect may be somebody else, who asks for one token after another.
     const isRefused = status === 401 && !response.redirected && (await isInvalidToken(response));
     const next = isRefused && sends < MAX_SENDS ? tokens.replace(token) : undefined;
-    const mayRepeat = call.isRepeatable() && (next !== undefined || (waitMs !== undefined && waitMs <= HALF_MINUTE_MS));
+    const mayRepeat = call.isRepeatable() && (next !== undefined || (waitMs !== undefined && waitMs <= MAX_WAIT_MS));
     if (!mayRepeat) {
       next?.catch(() => undefined);
       return response;
@@ -193,14 +200,13 @@ class Tokens {
     const ageMs = this.#settings.clock() - held.receivedAtMs;
     const isSecond = held.replaced !== undefined && !this.accepted.has(refused);
     const isHopeless = isSecond && !this.accepted.has(held.replaced);
-    if (isHopeless && ageMs < HALF_MINUTE_MS) return undefined;
+    if (isHopeless && ageMs < HOPELESS_MS) return undefined;
     held.isReplaced = true;
-    return this.#request(isSecond ? SECOND_MS - ageMs : 0);
+    return this.#request(isSecond ? REPLACEMENT_AGE_MS - ageMs : 0);
   }
 
   #request(waitMs: number): Promise<IssuedToken> {
-    this.#next = this.#obtain(waitMs).finally(() => (this.#next = undefined));
-    return this.#next;
+    return (this.#next = this.#obtain(waitMs).finally(() => (this.#next = undefined)));
   }
 
   async #obtain(waitMs: number): Promise<IssuedToken> {
@@ -211,13 +217,13 @@ class Tokens {
     try {
       if (this.#failure && requestedAtMs < this.#failure.untilMs) throw this.#failure.error;
       const token = await requestToken(this.#settings, requestedAtMs);
-      const renewAtMs = token.expiresAtMs - Math.min((token.expiresAtMs - requestedAtMs) / 10, MINUTE_MS);
+      const renewAtMs = token.expiresAtMs - Math.min((token.expiresAtMs - requestedAtMs) / 10, MAX_MARGIN_MS);
       const replaced = held?.isRefused ? held.token : undefined;
       this.#held = { token, renewAtMs, receivedAtMs: clock(), replaced, isRefused: false, isReplaced: false };
       return token;
     } catch (error) {
       const failure = error as TokenRequestError;
-      const restMs = Math.min(failure.retryAfterMs ?? SECOND_MS, MINUTE_MS);
+      const restMs = Math.min(failure.retryAfterMs ?? FAILURE_REST_MS, MAX_REST_MS);
       if (failure !== this.#failure?.error) this.#failure = { error: failure, untilMs: clock() + restMs };
       if (held && !held.isRefused && clock() < held.token.expiresAtMs) return held.token;
       throw failure;
@@ -230,13 +236,12 @@ async function requestToken(settings: Settings, requestedAtMs: number): Promise<
   const { response, body, code } = await sendTokenRequest(settings);
   const { access_token: accessToken, token_type: type = 'Bearer', expires_in: expiresIn, scope } = body;
   if (response.ok && isText(accessToken, /^[!-~]+$/) && String(type).toLowerCase() === 'bearer') {
-    const expiresAtMs = requestedAtMs + (Number(expiresIn) > 0 ? Number(expiresIn) * 1_000 : MINUTE_MS);
+    const expiresAtMs = requestedAtMs + (Number(expiresIn) > 0 ? Number(expiresIn) * 1_000 : DEFAULT_LIFETIME_MS);
     return { accessToken, expiresAtMs, scope: isText(scope) ? scope : undefined, response: body };
   }
   const [error, description] = [body['error'], body['error_description']].map((text) => quoted(text, settings));
-  const { status } = response;
   const why = error === undefined ? { code } : { error };
-  throw new TokenRequestError({ ...why, description, status, retryAfterMs: retryAfterOf(response) });
+  throw new TokenRequestError({ ...why, description, status: response.status, retryAfterMs: retryAfterOf(response) });
 }
 
 async function sendTokenRequest(settings: Settings) {
