@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import type { Page, Response } from 'playwright-core';
+import { buildSync } from 'esbuild';
 import { missingForBrowser, show, startBrowser, VIEWS, violationsOf } from './browser';
 import type { BrowserScene } from './browser';
 
@@ -228,6 +230,40 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     expect(await callFrom(good)).toBeUndefined();
     await reported;
     expect(scene.errors.splice(before)).toEqual([expect.stringContaining('blocked by CORS policy')]);
+    await page.close();
+  });
+
+  it('calls by the client from a page of an allowed origin: a change costs one token request', async () => {
+    const entryPoints = [join(__dirname, '../../../src/client/index.ts')];
+    const { outputFiles } = buildSync({ entryPoints, bundle: true, format: 'esm', platform: 'browser', write: false });
+    const page = await scene.open(scene.shop);
+    const options = {
+      tokenUrl: `${scene.auth}/connect/token`,
+      baseUrl: scene.base,
+      clientId: 'till-9',
+      clientSecret: secret,
+    };
+    await page.evaluate(`(async () => {
+      const source = ${JSON.stringify(outputFiles[0]?.text)};
+      const { createClient } = await import(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })));
+      globalThis.tokenRequests = 0;
+      const counted = (url, init) => {
+        if (url.endsWith('/connect/token')) globalThis.tokenRequests += 1;
+        return fetch(url, init);
+      };
+      const client = createClient({ ...${JSON.stringify(options)}, scope: 'orders:read', fetch: counted });
+      globalThis.call = (count) =>
+        Promise.all(Array.from({ length: count }, async () => (await client.fetch('/v1/orders')).status));
+    })()`);
+    expect(await page.evaluate('call(1)')).toEqual([200]);
+    const changed = await fetch(`${scene.auth}/clients/till-9`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ description: 'Back door' }),
+    });
+    expect(changed.status).toBe(200);
+    expect(await page.evaluate('call(20)')).toEqual(Array(20).fill(200));
+    expect(await page.evaluate('tokenRequests')).toBe(2);
     await page.close();
   });
 

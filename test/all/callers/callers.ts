@@ -21,7 +21,7 @@ export interface CallerProgram {
 }
 
 /** A folder with what the programs in other languages need; test/all/callers/README.md says how it is made. */
-const INSTALLED = process.env['CALLERS'] ?? '.callers';
+const INSTALLED = process.env['CALLERS'] ?? 'node_modules/.callers';
 const PYTHON = join(INSTALLED, 'python/bin/python');
 const JAVA = join(INSTALLED, 'java/target/caller.jar');
 const GO = join(INSTALLED, 'go/caller');

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs what the callers in other languages need, into .callers: python3-venv, go, java and mvn must be there, and their registries.
+# Installs what the callers in other languages need, into node_modules/.callers: python3-venv, go, java and mvn must be there, and their registries.
 set -eu
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 root=$(CDPATH='' cd "$here/../../.." && pwd)
-target=${CALLERS:-$root/.callers}
+target=${CALLERS:-$root/node_modules/.callers}
 examples=$root/examples/callers
 
 mkdir -p "$target/go/run" "$target/java/src/main/java"

@@ -69,8 +69,8 @@ describe('@tillgate/client in an empty project', () => {
     const root = join(folder, 'node_modules/@tillgate/client');
     expect(await readdir(join(folder, 'node_modules/@tillgate'))).toEqual(['client']);
     const source = await readFile(join(root, 'dist/index.mjs'));
-    expect(source.length).toBeLessThan(24 * 1024);
-    expect(gzipSync(source).length).toBeLessThan(8 * 1024);
+    expect(source.length).toBeLessThan(16 * 1024);
+    expect(gzipSync(source).length).toBeLessThan(6 * 1024);
     const files = (await readdir(root, { recursive: true })).map((name) => stat(join(root, name)));
     const bytes = (await Promise.all(files)).reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0);
     expect(bytes).toBeLessThan(100 * 1024);
