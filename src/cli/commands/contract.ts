@@ -75,11 +75,12 @@ export async function contract(context: CommandContext, options: CommandOptions)
     const listed = cases.map(({ name, class: what }) => ({ name, class: what }));
     const result: Result = { url: url.href, openapi, cases: listed, failures, report: cases.report() };
     print(context, result, asText(result));
-    const { tested, notTested } = result.report;
+    const { tested, notTested, ownersNotTested: owners } = result.report;
     if (failures.some(({ isKnown }) => !isKnown)) return EXIT.failed;
-    if (tested.length > 0 && (notTested.length === 0 || allowUntested)) return EXIT.ok;
+    if (tested.length > 0 && (notTested.length + owners.length === 0 || allowUntested)) return EXIT.ok;
     const hint = tested.length === 0 ? 'nothing was tested' : '--allow-untested accepts that';
-    write(io.stderr, `${openapi}: ${notTested.length} operations were not tested: ${hint}`);
+    const owned = owners.length === 0 ? '' : `, and the x-owner of ${owners.length}`;
+    write(io.stderr, `${openapi}: ${notTested.length} operations were not tested${owned}: ${hint}`);
     return EXIT.usage;
   } finally {
     showProgress(io.stderr, '');
@@ -337,7 +338,7 @@ function accountOf({ tested, public: open, notTested }: Result['report']): strin
 
 /** The result for people. */
 function asText({ cases, failures, openapi, report }: Result): string {
-  const { documentation, refusals, notTested, limited } = report;
+  const { documentation, refusals, notTested, limited, ownersNotTested, withoutCase } = report;
   const fresh = failures.filter(({ isKnown }) => !isKnown);
   const blocks = byCause(fresh).map(([title, first, ...others]) => {
     const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
@@ -363,6 +364,8 @@ function asText({ cases, failures, openapi, report }: Result): string {
   const notes = [
     ...refusals.map((one) => `notice: ${one}`),
     ...limited.map((name) => `notice: ${name} was attacked less: the rate limit leaves too few requests`),
+    ...withoutCase.map((one) => `notice: no case of ${one}`),
+    ...ownersNotTested.map((one) => `x-owner not tested: ${one}`),
     ...notTested.slice(0, LISTED).map((one) => `not tested: ${one}`),
     ...(notTested.length > LISTED ? [`not tested: ${notTested.length - LISTED} more`] : []),
   ];

@@ -66,8 +66,9 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
   function functionsBefore(operation: Operation): readonly object[] {
     const all = ways.get(operation)?.before ?? [];
     const last = all.findLastIndex((one) => gateOf(one));
-    const before = last < 0 ? all : all.slice(0, last + 1);
-    return before.filter((one) => !PARSERS.includes((one as { readonly name: string }).name));
+    return all
+      .slice(0, last < 0 ? undefined : last + 1)
+      .filter((one) => !PARSERS.includes((one as { readonly name: string }).name));
   }
   function representativeOf(operation: Operation): Operation {
     const own = functionsBefore(operation);

@@ -1,5 +1,5 @@
-import { attempt, isObject } from 'tillgate/internal';
-import { base64, together, withCookie, withHeaders, withQuery } from './requests';
+import { isObject } from 'tillgate/internal';
+import { base64, together, withCookie, withHeaders, withMember as withJson, withQuery } from './requests';
 import type { Variant } from './requests';
 import type { ApiRequest } from './responses';
 
@@ -86,7 +86,5 @@ function withForm(request: ApiRequest, name: string, token: string): ApiRequest 
 }
 
 function withMember(request: ApiRequest, name: string, token: string): ApiRequest {
-  const members = attempt((): unknown => JSON.parse(request.body ?? ''));
-  const body = JSON.stringify({ ...(isObject(members) && members), [name]: token });
-  return { ...withHeaders(request, { 'content-type': 'application/json' }), body };
+  return withJson(withHeaders(request, { 'content-type': 'application/json' }), name, token);
 }

@@ -66,14 +66,12 @@ const TOKEN_IN_QUERY: ExpectedRefusal = { status: 400, error: 'invalid_request',
 /** Wider than the tolerance of any clock. */
 const LATE_SECONDS = 90;
 const WRONG_ISSUER: readonly Reason[] = ['wrong_issuer', 'invalid_claims'];
+const NOT_YET: readonly Reason[] = ['not_yet_valid', 'invalid_claims'];
 const WRONG_AUDIENCE: readonly Reason[] = ['wrong_audience', 'invalid_claims'];
 
 /** Claims that a gate checks, each absent, empty, in another form, and just outside of what is right. */
-const CLAIMS: readonly (readonly [
-  what: string,
-  codes: readonly Reason[],
-  claims: (good: GoodClaims) => Readonly<Record<string, unknown>>,
-])[] = [
+type Claims = (good: GoodClaims) => Readonly<Record<string, unknown>>;
+const CLAIMS: readonly (readonly [what: string, codes: readonly Reason[], claims: Claims])[] = [
   ['a token of an issuer whose name begins like its own', WRONG_ISSUER, ({ iss }) => ({ iss: `${iss}.x` })],
   ['a token of an issuer with a path', WRONG_ISSUER, ({ iss }) => ({ iss: `${iss}/other` })],
   ['a token of an issuer whose name its own begins with', WRONG_ISSUER, ({ iss }) => ({ iss: iss.slice(0, -1) })],
@@ -91,35 +89,21 @@ const CLAIMS: readonly (readonly [
   ['a token that is valid soon', ['not_yet_valid'], ({ iat }) => ({ nbf: iat + LATE_SECONDS })],
   ['a token that expired before there was time', ['expired', 'invalid_claims'], () => ({ exp: -1 })],
   ['a token that has expired by a text', ['expired', 'invalid_claims'], ({ iat }) => ({ exp: String(iat - 600) })],
-  [
-    'a token that is valid soon by a text',
-    ['not_yet_valid', 'invalid_claims'],
-    ({ iat }) => ({ nbf: String(iat + 600) }),
-  ],
+  ['a token that is valid soon by a text', NOT_YET, ({ iat }) => ({ nbf: String(iat + 600) })],
 ];
 
 /** All attacks, in the order in which a gate checks for them. */
 export const ATTACKS: readonly Attack[] = [
   { name: 'a request without a token', accepted: [NO_TOKEN], send: () => ({}), on: 'every operation' },
-  {
-    name: 'two Authorization headers',
-    on: 'RFC 6750',
-    accepted: [REPEATED],
-    send: (token) => ({ headers: { authorization: [`Bearer ${token}`, `Bearer ${token}`] } }),
-  },
-  {
-    name: 'a token in the header and in the query',
-    on: 'RFC 6750',
-    accepted: [TOKEN_IN_QUERY],
-    send: (token) => ({ ...bearer(token), query: `access_token=${token}` }),
-  },
-  {
-    name: 'a token in the query',
-    on: 'RFC 6750',
-    // An API may ignore the query: then the request has no token (RFC 9700 section 4.3.2).
-    accepted: [TOKEN_IN_QUERY, NO_TOKEN],
-    send: (token) => ({ query: `access_token=${token}` }),
-  },
+  ofRfc6750('two Authorization headers', [REPEATED], (token) => ({
+    headers: { authorization: [`Bearer ${token}`, `Bearer ${token}`] },
+  })),
+  ofRfc6750('a token in the header and in the query', [TOKEN_IN_QUERY], (token) => ({
+    ...bearer(token),
+    query: `access_token=${token}`,
+  })),
+  // An API may ignore the query: then the request has no token (RFC 9700 section 4.3.2).
+  ofRfc6750('a token in the query', [TOKEN_IN_QUERY, NO_TOKEN], (token) => ({ query: `access_token=${token}` })),
   { ...badToken('a malformed token', ['malformed_token']), send: () => bearer('not-a-token') },
   // A gate may check first that there is a signature.
   badToken('an unsigned token (alg none)', ['algorithm_not_allowed', 'malformed_token'], () => ({ algorithm: 'none' })),
@@ -128,25 +112,15 @@ export const ATTACKS: readonly Attack[] = [
   badToken('a token of another issuer', ['wrong_issuer'], () => ({ issuer: `https://${ELSEWHERE}` })),
   badToken('a token for another audience', ['wrong_audience'], () => ({ audience: `https://api.${ELSEWHERE}` })),
   badToken('an expired token', ['expired'], () => ({ expired: true })),
-  {
-    // A client of its own: all of its earlier tokens are superseded.
-    ...badToken('a superseded token', ['superseded'], () => ({ superseded: true, clientId: SUPERSEDED })),
-    on: 'Tillgate',
-    supersedes: true,
-  },
+  // A client of its own: all of its earlier tokens are superseded.
+  { ...ofTillgate('a superseded token', 'superseded', { superseded: true, clientId: SUPERSEDED }), supersedes: true },
   ...CLAIMS.map(([what, codes, claims]) => badToken(what, codes, (good) => ({ claims: claims(good) }))),
   badToken('a token that is not valid yet', ['not_yet_valid'], () => ({ notYetValid: true })),
-  {
-    ...badToken('a token that never expires', ['invalid_claims'], () => ({ claims: { exp: undefined } })),
-    on: 'Tillgate',
-  },
-  {
-    ...badToken('a token with an unknown critical header', ['unsupported_critical_header'], () => ({
-      header: { crit: ['x-unknown'], 'x-unknown': true },
-    })),
-    on: 'Tillgate',
-  },
-  { ...badToken('a token of another type', ['wrong_type'], () => ({ header: { typ: 'dpop+jwt' } })), on: 'Tillgate' },
+  ofTillgate('a token that never expires', 'invalid_claims', { claims: { exp: undefined } }),
+  ofTillgate('a token with an unknown critical header', 'unsupported_critical_header', {
+    header: { crit: ['x-unknown'], 'x-unknown': true },
+  }),
+  ofTillgate('a token of another type', 'wrong_type', { header: { typ: 'dpop+jwt' } }),
   badToken('alg none in other letters', ['algorithm_not_allowed', 'malformed_token'], () => ({
     ...FOREIGN,
     header: { alg: 'nOnE' },
@@ -188,6 +162,14 @@ export function bearer(token: string): TokenTransport {
 
 function badToken(name: string, codes: readonly Reason[], token: Attack['token'] = () => ({})): Attack {
   return { name, accepted: [{ status: 401, error: 'invalid_token', codes }], token, send: bearer };
+}
+
+function ofRfc6750(name: string, accepted: Attack['accepted'], send: Attack['send']): Attack {
+  return { name, accepted, send, on: 'RFC 6750' };
+}
+
+function ofTillgate(name: string, code: Reason, token: TestToken): Attack {
+  return { ...badToken(name, [code], () => token), on: 'Tillgate' };
 }
 
 /** A good token that was changed after it had been signed. */

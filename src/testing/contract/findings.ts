@@ -1,9 +1,12 @@
 import type { Operation } from './operation';
+import type { Id } from './requests';
 import type { ApiResponse, Mismatch } from './responses';
 
 /** What the cases of an API have seen so far. */
 export interface Findings {
   readonly of: (operation: Operation) => OperationFindings;
+  /** Ids of objects that a case has made, by the path to them: `/orders/{}`. */
+  readonly made: Map<string, Id>;
   /** Refused requests: a late handler of theirs is found at the end. */
   readonly refused: Refused[];
   /** Requests of the cases that are not attacks: a rate limit must leave them. */
@@ -52,7 +55,7 @@ export function noFindings(reserve = 0): Findings {
     known.set(operation, found);
     return found;
   }
-  return { of, refused: [], reserve };
+  return { of, made: new Map(), refused: [], reserve };
 }
 
 /** Notes how a response differs from what is expected; the first of its kind stays. */

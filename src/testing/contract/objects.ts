@@ -1,76 +1,33 @@
 import { isDeepStrictEqual } from 'node:util';
 import { attempt, isObject } from 'tillgate/internal';
-import { dereference } from '../openapi/document';
+import { fillOthers, make, makePath, makerOf, placesOf } from './makers';
+import type { Place } from './makers';
 import type { Operation } from './operation';
-import { writeParameter } from './parameters';
-import { isAlike } from './probe';
+import { isAlike, leavesOf } from './probe';
 import type { Finding, Found } from './probe';
-import type { ApiRequest } from './responses';
+import { shapeOfPath, withIds, withMember } from './requests';
+import type { Id, Ids } from './requests';
+import type { ApiRequest, ApiResponse } from './responses';
 import { propertiesOf } from './sampler';
 import { eachOf, send, sufficient } from './subject';
 import type { Subject } from './subject';
 import type { Exchange } from './target';
 
-type Id = string | number;
-type Ids = Id | readonly Id[];
-
-/** A place of a request for the id of what a client has made, or for a list of such ids. */
-interface Place {
-  readonly name: string;
-  readonly isInPath: boolean;
-  readonly isList: boolean;
-  readonly put: (request: ApiRequest, value: Ids) => ApiRequest;
-}
+/** Why there is no case where the document says nothing about owners. */
+export const NO_OWNER = 'nothing in its request has x-owner: client';
 
 /**
  * What one client has made must be closed to another with the same scopes, where the document says so: `x-owner: client` at
- * a parameter of the path or the query, at a property of the body, or at the items of either. A POST makes the object.
+ * a parameter of the path or the query, at a property of the body or of objects in it. A POST makes the object.
  */
 export async function findForeignObjects(subject: Subject): Promise<Found> {
   const places = placesOf(subject);
-  if (places.length === 0) return findInList(subject);
-  const found = await eachOf(places, (place) => findForeignObject(subject, place));
-  return found.find((one) => typeof one === 'string') ?? found.flat();
-}
-
-/** Names that APIs have for more of a list than a client may see. */
-const WIDER = 'all=true include_deleted=true limit=1000 fields=* expand=*'.split(' ');
-
-/** What one client has made is not in the list of another: plain, under usual names, and right after the first has read it. */
-async function findInList(subject: Subject): Promise<Found> {
-  const { operation, api } = subject;
-  const { path } = operation;
-  const isOwnedBelow = (one: Operation): boolean =>
-    one.path.startsWith(`${path}/{`) &&
-    one.parameters.some((parameter) => isOwned(parameter) || isOwned(parameter.schema));
-  const maker = api.tested.find((one) => one.method === 'POST' && one.path === path && one.access === 'token');
-  if (operation.method !== 'GET' || !maker || !api.tested.some(isOwnedBelow))
-    return 'nothing in its request has x-owner: client';
-  const [owner, other] = api.settings.owners;
-  const making = { ...subject, operation: maker };
-  const { response: made } = await send(making, sufficient(making, { clientId: owner }));
-  const id = isObject(made.body) ? made.body['id'] : undefined;
-  if (made.status >= 300 || id === undefined) return `${maker.name} has made no object with an id`;
-  const { response: own } = await send(subject, sufficient(subject, { clientId: owner }));
-  const cursor = isObject(own.body)
-    ? (own.body['next_cursor'] ?? own.body['nextCursor'] ?? own.body['cursor'])
-    : undefined;
-  const cursors = typeof cursor === 'string' ? [`cursor=${encodeURIComponent(cursor)}`] : [];
-  return eachOf(['', ...WIDER, ...cursors], async (query): Promise<Finding> => {
-    const transport = sufficient(subject, { clientId: other });
-    const exchange = await send(subject, query === '' ? transport : { ...transport, query });
-    const { status, body } = exchange.response;
-    if (status >= 300 || !hasId(body, id)) return undefined;
-    return { text: `the list of another client${query && ` with ?${query}`} has what the first has made`, exchange };
-  });
-}
-
-function hasId(value: unknown, id: unknown): boolean {
-  if (Array.isArray(value)) return value.some((one) => hasId(one, id));
-  return (
-    isObject(value) &&
-    (value['id'] === id || Object.values(value).some((one) => typeof one === 'object' && hasId(one, id)))
-  );
+  const found = [...(await eachOf(places, (place) => findForeignObject(subject, place))), await findInList(subject)];
+  const [why = NO_OWNER, ...others] = found.filter((one) => typeof one === 'string' && one !== NO_OWNER) as string[];
+  const findings = found.filter((one) => typeof one !== 'string');
+  if (findings.length === 0) return why;
+  if (why !== NO_OWNER) subject.findings.of(subject.operation).withoutCase.set('object', [why, ...others].join('; '));
+  return findings.flat();
 }
 
 async function findForeignObject(subject: Subject, place: Place): Promise<Found> {
@@ -78,42 +35,39 @@ async function findForeignObject(subject: Subject, place: Place): Promise<Found>
   const [owner, other] = api.settings.owners;
   const maker = makerOf(subject, place);
   if (!maker) return `no POST makes an object for ${place.name}`;
-  const making = { ...subject, operation: maker };
-  async function madeBy(clientId: string): Promise<readonly Id[]> {
-    const { response } = await send(making, sufficient(making, { clientId }));
-    const id = isObject(response.body) ? (response.body[place.name] ?? response.body['id']) : undefined;
-    return response.status < 300 && (typeof id === 'string' || typeof id === 'number') ? [id] : [];
-  }
-  const [id] = await madeBy(owner);
+  const isInPath = place.at !== undefined;
+  const foreign = await makePath(subject, isInPath ? operation : maker, owner);
+  const made = (by: string): Promise<Id | undefined> =>
+    make(subject, maker, { name: place.name, clientId: by, ...(by === owner && { ids: foreign }) });
+  const id = place.at === undefined ? await made(owner) : foreign.get(place.at);
   if (id === undefined) return `${maker.name} has made no object with an id`;
 
-  const reader = api.tested.find(
-    ({ method, path }) => method === 'GET' && path.replace(/\/\{[^/]*\}$/, '') === maker.path && path !== maker.path,
-  );
-  async function read(): Promise<string | undefined> {
-    if (!reader) return undefined;
-    const own = { ...subject, operation: reader };
-    const at = reader.path.split('/').length - 1;
-    const { response } = await send(own, sufficient(own, { clientId: owner }), putSegment(reader, at, id as Id));
-    return response.status < 300 ? response.text : undefined;
-  }
-  const fills: readonly ((one: Id) => Promise<Ids>)[] = place.isList
-    ? [async (one) => Promise.resolve([one]), async (one) => [...(await madeBy(other)), one]]
-    : [async (one) => Promise.resolve(one)];
+  const own = await makePath(subject, operation, other);
+  const fill = await fillOthers(subject, other, place);
+  const at = place.at ?? maker.path.split('/').length;
+  const collection = (isInPath ? operation : maker).path.split('/').slice(0, at).join('/');
+  const read = readerOf(subject, collection, new Map([...foreign, [at, id]]));
   const before = await read();
   const unknown = unknownLike(id);
   const plain = ({ response: { status, text } }: Exchange): string =>
     `${status} ${text.replaceAll(String(id), '*').replaceAll(String(unknown), '*')}`;
-  const found = await eachOf(fills, async (fill): Promise<Finding> => {
+  // The whole path of the owner, or one id of it between those of the other client.
+  const isAlone = foreign.size < 2 && own.size < 2;
+  const fills: readonly (readonly [withOthers: boolean, ids: Ids])[] = isInPath
+    ? [[false, foreign], ...(isAlone ? [] : [[false, own] as const])]
+    : [[false, own], ...(place.isList ? [[true, own] as const] : [])];
+  const found = await eachOf(fills, async ([withOthers, ids]): Promise<Finding> => {
     const ask = async (one: Id): Promise<Exchange> => {
-      const value = await fill(one);
-      return send(subject, sufficient(subject, { clientId: other }), (request) => place.put(request, value));
+      const more = withOthers ? ((await made(other)) ?? []) : [];
+      const value = place.isList ? [more, one].flat() : one;
+      const change = (made: ApiRequest): ApiRequest => place.put(fill(withIds(made, operation.path, ids)), value);
+      return send(subject, sufficient(subject, { clientId: other }), change);
     };
     const exchange = await ask(id);
     const { status } = exchange.response;
     if (status >= 300) return undefined;
     // What filters by ids is right when it responds as to one that does not exist, apart from numbers that change anyway.
-    const [one, again] = place.isInPath ? [] : [await ask(unknown), await ask(unknown)];
+    const [one, again] = isInPath ? [] : [await ask(unknown), await ask(unknown)];
     const isSame =
       one && again && (plain(one) === plain(again) ? plain(one) === plain(exchange) : isAlike(one, exchange));
     if (isSame) return undefined;
@@ -123,55 +77,114 @@ async function findForeignObject(subject: Subject, place: Place): Promise<Found>
   return [`${operation.method} by another client, in ${place.name}: the object is gone or changed afterwards`];
 }
 
-function isOwned(one: unknown): boolean {
-  return isObject(one) && (one['x-owner'] === 'client' || (isObject(one['items']) && isOwned(one['items'])));
-}
-
-function placesOf({ api: { document }, operation }: Subject): readonly Place[] {
-  const isList = (schema: unknown): boolean => isObject(schema) && schema['type'] === 'array';
-  const inParameters = operation.parameters.flatMap((parameter): Place | [] => {
-    const schema = dereference(document, parameter.schema);
-    const { name, in: where } = parameter;
-    if (!['path', 'query'].includes(where) || !(isOwned(parameter) || isOwned(schema))) return [];
-    const at = operation.path.split('/').findIndex((part) => part.includes(`{${name}}`));
-    const put = (request: ApiRequest, value: Ids): ApiRequest => {
-      if (where === 'path') return putSegment(operation, at, value as Id)(request);
-      const [path = '', query = ''] = request.target.split('?', 2);
-      const others = query.split('&').filter((part) => part !== '' && part.split('=', 1)[0] !== name);
-      return { ...request, target: `${path}?${[...others, writeParameter(parameter, value)].join('&')}` };
-    };
-    return { name, isInPath: where === 'path', isList: isList(schema), put };
-  });
-  const inBody = Object.entries(propertiesOf(document, operation.operation.requestBody)).flatMap(
-    ([name, schema]): Place | [] => {
-      if (!isOwned(schema)) return [];
-      const put = (request: ApiRequest, value: Ids): ApiRequest => withMember(request, name, value);
-      return { name, isInPath: false, isList: isList(schema), put };
-    },
-  );
-  return [...inParameters, ...inBody];
-}
-
-/** The POST to the path before an id, else to the collection that the name of the place, or the path, begins with. */
-function makerOf({ api, operation }: Subject, { name }: Place): Operation | undefined {
-  const posts = api.tested.filter(({ method, access }) => method === 'POST' && access === 'token');
-  const [before = ''] = operation.path.split(`/{${name}}`, 1);
-  const stem = name.replace(/[_-]?ids?$/i, '').toLowerCase();
-  const isNamed = ({ path }: Operation): boolean => path.split('/').at(-1)?.replace(/s$/, '').toLowerCase() === stem;
-  return (
-    posts.find(({ path }) => path === before && path !== operation.path) ??
-    posts.find((one) => one.path !== operation.path && isNamed(one)) ??
-    posts.find(({ path }) => operation.path.startsWith(`${path}/`))
-  );
-}
-
-/** Replaces one segment of the path of a request, whose parameter it is. */
-function putSegment({ path }: Operation, at: number, id: Id): (request: ApiRequest) => ApiRequest {
-  return (request) => {
-    const [own = '', ...query] = request.target.split('?');
-    const segment = path.split('/')[at]?.replace(/\{[^}]*\}/, encodeURIComponent(String(id))) ?? '';
-    return { ...request, target: [own.split('/').with(at, segment).join('/'), ...query].join('?') };
+/** Reads an object as its owner: by its id, else whether it is in the list. */
+function readerOf(subject: Subject, collection: string, ids: Ids): () => Promise<string | undefined> {
+  const { api } = subject;
+  const getOf = (shape: string): Operation | undefined =>
+    api.tested.find((one) => one.method === 'GET' && shapeOfPath(one.path) === shape);
+  const single = getOf(`${shapeOfPath(collection)}/{}`);
+  const reader = single ?? getOf(shapeOfPath(collection));
+  return async () => {
+    if (!reader) return undefined;
+    const own = { ...subject, operation: reader };
+    const change = (request: ApiRequest): ApiRequest => withIds(request, reader.path, ids);
+    const { response } = await send(own, sufficient(own, { clientId: api.settings.owners[0] }), change);
+    if (response.status >= 300) return undefined;
+    return single ? response.text : String(shows(response, ids.get(collection.split('/').length)));
   };
+}
+
+/** Names that APIs have for more of a list than a client may see. */
+const WIDER = 'all=true include_deleted=true limit=1000 fields=* expand=*'.split(' ');
+/** Operations that read although they are a POST. */
+const SEARCH = /search|query|find|filter|export|report|list/i;
+/** Shorter ids are in many texts. */
+const TELLING_LENGTH = 4;
+const COUNT = /total|count|size|length|number/i;
+
+/**
+ * What one client has made is not in the lists, searches and exports of another: plain, under usual names, right after the
+ * first has read it, with the cursor of the first, and not in their totals.
+ */
+async function findInList(subject: Subject): Promise<Found> {
+  const { operation, api } = subject;
+  const [owner, other] = api.settings.owners;
+  const isRead = operation.method === 'GET' || (operation.method === 'POST' && SEARCH.test(operation.path));
+  const maker = ownedMakers(subject).find((one) => one !== operation && isListOf(operation, one));
+  if (!isRead || operation.path.endsWith('}') || !maker) return NO_OWNER;
+  const ids = await makePath(subject, maker, owner);
+  const call = (clientId: string, query = ''): Promise<Exchange> => {
+    const transport = sufficient(subject, { clientId });
+    const all = query === '' ? transport : { ...transport, query };
+    return send(subject, all, (request) => withIds(request, operation.path, ids));
+  };
+  const counts = async (): Promise<string> => {
+    const { body, headers } = (await call(other)).response;
+    const numbers = leavesOf(body).filter(([name, value]) => COUNT.test(name) && typeof value === 'number');
+    return JSON.stringify([numbers, headers['x-total-count'], headers['content-range']]);
+  };
+  const [first, second] = [await counts(), await counts()];
+  const makeOne = (): Promise<Id | undefined> => make(subject, maker, { name: 'id', clientId: owner, ids });
+  const id = await makeOne();
+  if (id === undefined) return `${maker.name} has made no object with an id`;
+  const counted = isBelow(operation.path, maker) && first === second && (await counts()) !== first;
+  const another = await makeOne();
+  const size = `${parameterLike(operation, /^(limit|page_?size|per_?page|first|top|size)$/i, 'limit')}=1`;
+  const cursors = cursorsIn(operation, size, (await call(owner, size)).response);
+  await call(owner);
+  const found = await eachOf(['', ...WIDER, ...cursors], async (query): Promise<Finding> => {
+    const exchange = await call(other, query);
+    const { response } = exchange;
+    if (response.status >= 300 || !(shows(response, id) || shows(response, another))) return undefined;
+    return { text: `the list of another client${query && ` with ?${query}`} has what the first has made`, exchange };
+  });
+  return [...found, counted ? 'a total of another client counts what the first has made' : undefined];
+}
+
+const makersOfApi = new WeakMap<object, ReadonlySet<Operation>>();
+
+/** Each POST whose objects belong to clients, by any operation. */
+function ownedMakers(subject: Subject): readonly Operation[] {
+  const find = (operation: Operation): readonly Operation[] =>
+    placesOf({ ...subject, operation }).flatMap((place) => makerOf({ ...subject, operation }, place) ?? []);
+  const known = makersOfApi.get(subject.api) ?? new Set(subject.api.tested.flatMap(find));
+  makersOfApi.set(subject.api, known);
+  return [...known];
+}
+
+/** Whether an operation may list what a POST has made: at its path, below it, under its name, or as a search. */
+function isListOf({ path }: Operation, maker: Operation): boolean {
+  if (path.split('{').length !== maker.path.split('{').length) return false;
+  const name = maker.path.split('/').at(-1) ?? '';
+  return isBelow(path, maker) || path.split('/').includes(name) || SEARCH.test(path);
+}
+
+function isBelow(path: string, maker: Operation): boolean {
+  return `${path}/`.startsWith(`${maker.path}/`);
+}
+
+function shows({ body, text }: ApiResponse, id: Id | undefined): boolean {
+  return hasId(body, id) || (typeof id === 'string' && id.length >= TELLING_LENGTH && text.includes(id));
+}
+
+function hasId(value: unknown, id: unknown): boolean {
+  if (Array.isArray(value)) return value.some((one) => one === id || hasId(one, id));
+  return isObject(value) && (value['id'] === id || Object.values(value).some((one) => hasId(one, id)));
+}
+
+function parameterLike({ parameters }: Operation, pattern: RegExp, usual: string): string {
+  return parameters.find((one) => one.in === 'query' && pattern.test(one.name))?.name ?? usual;
+}
+
+/** Queries for the next page, as a response names it. */
+function cursorsIn(operation: Operation, size: string, { body, headers }: ApiResponse): readonly string[] {
+  const name = parameterLike(operation, /cursor|token|after|continu/i, 'cursor');
+  const [, linked = ''] = /<[^>]*\?([^>]*)>;\s*rel="?next/.exec(String(headers['link'])) ?? [];
+  const named = leavesOf(body).flatMap(([member, value]) => {
+    if (typeof value !== 'string' || !/cursor|next|token/i.test(member)) return [];
+    return value.includes('?') ? value.slice(value.indexOf('?') + 1) : `${name}=${encodeURIComponent(value)}`;
+  });
+  return [linked, ...named.map((one) => `${one}&${size}`), ...named].filter((one) => one !== '');
 }
 
 /** An id of the same form that nothing has. */
@@ -179,11 +192,6 @@ function unknownLike(id: Id): Id {
   if (typeof id === 'number') return id + 987_654;
   const digits = id.replace(/\d/g, (digit) => String(9 - Number(digit)));
   return digits === id ? [...id].reverse().join('') : digits;
-}
-
-function withMember(request: ApiRequest, name: string, value: unknown): ApiRequest {
-  const body = attempt((): unknown => JSON.parse(request.body ?? '{}'));
-  return { ...request, body: JSON.stringify({ ...(isObject(body) && body), [name]: value }) };
 }
 
 /** A member that is readOnly must not take a value that a caller sends. */

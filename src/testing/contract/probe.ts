@@ -4,7 +4,7 @@ import type { Operation } from './operation';
 import type { Variant } from './requests';
 import { mediaTypeOf, REFUSALS } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
-import { eachOf, send, sufficient, tokenWith } from './subject';
+import { eachOf, requestOf, send, sufficient, tokenWith } from './subject';
 import type { Subject } from './subject';
 import type { Exchange } from './target';
 
@@ -229,7 +229,7 @@ export function sharedData(subject: Subject, { text, body }: ApiResponse): strin
   const { operation, findings, api } = subject;
   const { good } = findings.of(operation);
   if (!good) return undefined;
-  const { target, body: sent = '' } = operation.request();
+  const { target, body: sent = '' } = requestOf(subject);
   const known = `${decodeURIComponent(target.replace(/%(?![\da-f]{2})/gi, '%25'))} ${sent} ${textOf(api.document)}`;
   const leaves = leavesOf(good.body).filter(([, value]) => !known.includes(String(value)));
   const members = new Set(leavesOf(body).map(([name, value]) => `${name}: ${String(value)}`));
@@ -249,7 +249,7 @@ function textOf(document: object): string {
 }
 
 /** Every text and number of a value, with the name of its member. */
-function leavesOf(value: unknown, name = ''): readonly (readonly [name: string, value: string | number])[] {
+export function leavesOf(value: unknown, name = ''): readonly (readonly [name: string, value: string | number])[] {
   if (typeof value === 'string' || typeof value === 'number') return [[name, value]];
   if (Array.isArray(value)) return value.flatMap((one) => leavesOf(one, name));
   if (typeof value !== 'object' || value === null) return [];
@@ -262,7 +262,7 @@ export async function watchEffect(
 ): Promise<string | { readonly name: string; readonly hasChanged: () => Promise<boolean> }> {
   const { operation, api } = subject;
   if (['GET', 'HEAD', 'OPTIONS'].includes(operation.method)) return 'it changes nothing';
-  const pathOf = (one: Operation): string => one.request().target.split('?', 1)[0] ?? '';
+  const pathOf = (one: Operation): string => requestOf({ ...subject, operation: one }).target.split('?', 1)[0] ?? '';
   const own = pathOf(operation);
   const [reader] = api.tested
     .filter(({ method, access }) => method === 'GET' && access === 'token')

@@ -1,4 +1,5 @@
 import type { Findings, OperationFindings } from './findings';
+import { NO_OWNER } from './objects';
 import { adviceOnNeeds } from './operation';
 import type { Operation } from './operation';
 import { describeMismatch, UNDOCUMENTED } from './responses';
@@ -22,6 +23,8 @@ export interface ContractReport {
   readonly beforeGuard: readonly string[];
   /** Operations that were attacked less, because a rate limit had not enough requests left for the other cases. */
   readonly limited: readonly string[];
+  /** Operations with `x-owner` that have no case about it, with the reason: `GET /tabs/{id}: no POST makes an object for id`. */
+  readonly ownersNotTested: readonly string[];
   /** Classes of cases that have nothing to try, with the reason: `effect: it changes nothing: GET /orders and 3 more`. */
   readonly withoutCase: readonly string[];
   /** All of it as text. */
@@ -43,6 +46,10 @@ export function contractReport(operations: readonly Operation[], findings: Findi
       .filter(({ found }) => found.beforeGuard.size > 0)
       .map(({ name, found }) => `${name}: ${[...found.beforeGuard].join(', ')}`),
     limited: seen.filter(({ found }) => found.wasLimited).map(({ name }) => name),
+    ownersNotTested: seen.flatMap(({ name, found }) => {
+      const why = found.withoutCase.get('object') ?? NO_OWNER;
+      return why === NO_OWNER ? [] : [`${name}: ${why}`];
+    }),
     withoutCase: byText(
       seen.flatMap(({ name, found }) => [...found.withoutCase].map(([what, why]) => [`${what}: ${why}`, name])),
     ),
@@ -60,6 +67,7 @@ const TITLES: readonly (readonly [list: Exclude<keyof ContractReport, 'toString'
   ['refusals', 'Refusals that depart from RFC 6750'],
   ['beforeGuard', 'Functions that ran before a guard'],
   ['limited', 'Operations attacked less because of a rate limit'],
+  ['ownersNotTested', 'Operations whose x-owner is not tested'],
   ['withoutCase', 'Classes of cases that have nothing to try'],
 ];
 

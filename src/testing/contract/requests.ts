@@ -1,4 +1,10 @@
+import { attempt, isObject } from 'tillgate/internal';
 import type { ApiRequest } from './responses';
+
+/** The id of an object. */
+export type Id = string | number;
+/** Ids by the segments of a path. */
+export type Ids = ReadonlyMap<number, Id>;
 
 /** Another form of the request of an operation; without a sufficient token it must stay closed. */
 export interface Variant {
@@ -19,6 +25,34 @@ export function withHeaders(request: ApiRequest, headers: Readonly<Record<string
 /** A request with this in its query too. */
 export function withQuery(request: ApiRequest, query: string): ApiRequest {
   return { ...request, target: `${request.target}${request.target.includes('?') ? '&' : '?'}${query}` };
+}
+
+/** A request with another body, made from its JSON. */
+export function withBody(request: ApiRequest, change: (body: unknown) => unknown): ApiRequest {
+  const body = attempt((): unknown => JSON.parse(request.body ?? '{}'));
+  return { ...request, body: JSON.stringify(change(body)) };
+}
+
+/** A request with one more member in its body. */
+export function withMember(request: ApiRequest, name: string, value: unknown): ApiRequest {
+  return withBody(request, (body) => ({ ...(isObject(body) && body), [name]: value }));
+}
+
+/** `/tabs/{}` of `/tabs/{id}`. */
+export function shapeOfPath(path: string): string {
+  return path.replace(/\{[^}]*\}/g, '{}');
+}
+
+/** A request with the ids of objects in the segments of its path that have parameters. */
+export function withIds(request: ApiRequest, path: string, ids: Ids): ApiRequest {
+  const [own = '', ...query] = request.target.split('?');
+  const parts = path.split('/');
+  const segments = own.split('/').map((segment, at) => {
+    const part = parts[at] ?? '';
+    const id = part.includes('{') ? ids.get(at) : undefined;
+    return id === undefined ? segment : part.replace(/\{[^}]*\}/, encodeURIComponent(String(id)));
+  });
+  return { ...request, target: [segments.join('/'), ...query].join('?') };
 }
 
 /** A text as base64. */

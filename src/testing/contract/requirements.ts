@@ -4,6 +4,7 @@ import { isObject } from 'tillgate/internal';
 import { ATTACKS, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
 import { noteDifference } from './findings';
+import { makeMissing } from './makers';
 import { adviceOnNeeds } from './operation';
 import type { Operation } from './operation';
 import { assertNoMismatch } from './responses';
@@ -66,11 +67,9 @@ export function documentCase(subject: Subject): ContractCase {
   const { operation, api, findings } = subject;
   const sentence = 'responds as documented';
   const check = (name: string): void => {
-    const differences = [...findings.of(operation).differences.values()];
-    assertNoMismatch(
-      name,
-      differences.filter(({ isNotice }) => api.settings.strict || !isNotice),
-    );
+    const all = [...findings.of(operation).differences.values()];
+    const counted = all.filter(({ isNotice }) => api.settings.strict || !isNotice);
+    assertNoMismatch(name, counted);
   };
   return caseOf(subject, 'document', sentence, [[sentence, check]]);
 }
@@ -161,7 +160,10 @@ async function refuse(
 /** Sends a request that must reach its handler. */
 async function accept(subject: Subject, name: string, transport: TokenTransport): Promise<void> {
   const { operation } = subject;
-  const exchange = await send(subject, transport);
+  const first = await send(subject, transport);
+  // Nothing has made the object, or another case has removed it.
+  const fill = [404, 409, 410].includes(first.response.status) ? await makeMissing(subject) : undefined;
+  const exchange = fill ? await send(subject, transport, fill) : first;
   const { response } = exchange;
   const found = subject.findings.of(operation);
   const { status } = response;

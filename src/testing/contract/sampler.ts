@@ -52,15 +52,27 @@ export function sampleOf(
   return sample({ without: 'readOnly', withExamples: true, variant: 0, ...how, document, depth: 0 }, schema);
 }
 
+/** The schema of the first media type of a request body or a response. */
+export function schemaIn(document: object, holder: unknown): unknown {
+  const [media] = Object.values(record(record(dereference(document, holder))['content']));
+  return record(media)['schema'];
+}
+
+/** The properties of a schema, or of the items of its list. */
+export function shapeOf(
+  document: object,
+  schema: unknown,
+): { readonly items: unknown; readonly properties: Readonly<Record<string, Schema>> } {
+  const how = { document, without: 'readOnly', withExamples: false, variant: 0, depth: 0 } as const;
+  const { items, properties } = attempt(() => merge(how, schema)) ?? {};
+  const known = items === undefined ? properties : attempt(() => merge(how, items))?.['properties'];
+  const all = Object.entries(record(known)).map(([name, one]) => [name, record(dereference(document, one))] as const);
+  return { items, properties: Object.fromEntries(all) };
+}
+
 /** The properties in the first media type of a request body or a response, or of the items of its list. */
 export function propertiesOf(document: object, holder: unknown): Readonly<Record<string, Schema>> {
-  const how = { document, without: 'readOnly', withExamples: false, variant: 0, depth: 0 } as const;
-  const [media] = Object.values(record(record(dereference(document, holder))['content']));
-  const { items, properties } = attempt(() => merge(how, record(media)['schema'])) ?? {};
-  const known = items === undefined ? properties : attempt(() => merge(how, items))?.['properties'];
-  return Object.fromEntries(
-    Object.entries(record(known)).map(([name, one]) => [name, record(dereference(document, one))]),
-  );
+  return shapeOf(document, schemaIn(document, holder)).properties;
 }
 
 function sample(how: Sampling, schema: unknown): unknown {

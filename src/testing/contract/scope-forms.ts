@@ -10,18 +10,12 @@ export function scopeForms(
   const parts = scopes.map((scope) => scope.split(/[:.]/)[0] ?? scope).filter((one) => !scopes.includes(one));
   // Another scope may be the parent of this one only where the document declares it.
   const parents = parts.filter((one) => declared.includes(one));
+  const wildcards = parts.flatMap((one) => [`${one}:*`, `${one}.*`, `${one}:`]);
   const claim = (scope: unknown): TestToken => ({ claims: { scope } });
   return [
     ...(parents.length > 0 ? [['a parent', claim(parents.join(' '))] as const] : []),
     ['a wildcard', claim('*')],
-    ...(parts.length > 0
-      ? [
-          [
-            'a wildcard of its part',
-            claim(parts.flatMap((one) => [`${one}:*`, `${one}.*`, `${one}:`]).join(' ')),
-          ] as const,
-        ]
-      : []),
+    ...(parts.length > 0 ? [['a wildcard of its part', claim(wildcards.join(' '))] as const] : []),
     ['a regular expression', claim('.* .+ ^.*$ %')],
     ['a comma in between', claim(`a,${scopes.join(',')},b`)],
     ['other separators', claim(scopes.flatMap((scope) => [`a+${scope}`, `a;${scope}`, `a|${scope}`]).join(' '))],

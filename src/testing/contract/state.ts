@@ -26,18 +26,17 @@ export async function findRemembered(subject: Subject): Promise<Found> {
   const needsScopes = callers.some(([who]) => who === WITHOUT_SCOPES);
   const another = (others: TestToken) => sufficient(subject, { clientId: CLIENT, claims: { jti: id }, ...others });
   const forged = another({ foreignKey: true });
+  const scopeless = [
+    ['another token of the same client, without scopes', another({ scope: undefined, claims: {} })],
+    ['a token without scopes with the id of a known one', another({ scope: undefined })],
+  ] as const;
   const tried: readonly (readonly [what: string, transport: TokenTransport])[] = [
     ...callers.map(([who, transport]) => [`${who}, after a success`, transport] as const),
     ['a known token with another signature', bearer(withOtherSignature(tokenOf(known)))],
     ['a forged token with the id of a known one', forged],
     ['the same forged token again', forged],
     ['an expired token with the id of a known one', another({ expired: true })],
-    ...(needsScopes
-      ? ([
-          ['another token of the same client, without scopes', another({ scope: undefined, claims: {} })],
-          ['a token without scopes with the id of a known one', another({ scope: undefined })],
-        ] as const)
-      : []),
+    ...(needsScopes ? scopeless : []),
     ...kept(good.headers),
   ];
   return [
@@ -50,8 +49,9 @@ export async function findRemembered(subject: Subject): Promise<Found> {
 /** What a response leaves with its caller, sent back without a token: its ETag, its cookies. */
 function kept({ etag, 'set-cookie': cookies = [] }: IncomingHttpHeaders) {
   const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ');
+  const again = { headers: { 'if-none-match': etag ?? '' } };
   return [
-    ...(etag === undefined ? [] : [['If-None-Match without a token', { headers: { 'if-none-match': etag } }] as const]),
+    ...(etag === undefined ? [] : [['If-None-Match without a token', again] as const]),
     ...(cookie === ''
       ? []
       : [['the cookies of an allowed response without a token', { headers: { cookie } }] as const]),

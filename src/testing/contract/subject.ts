@@ -6,6 +6,7 @@ import type { TokenTransport } from './credentials';
 import type { Findings } from './findings';
 import type { Operation } from './operation';
 import type { CaseClass } from './options';
+import { shapeOfPath, withIds } from './requests';
 import type { ApiRequest } from './responses';
 import type { Exchange } from './target';
 
@@ -82,13 +83,24 @@ export function failuresIn(error: unknown, name: string): readonly CaseFailure[]
   return [{ name: title, differences, ...(exchange && { exchange }) }];
 }
 
+/** The request of an operation, with the ids of objects that cases have made. */
+export function requestOf({ operation, findings }: Subject): ApiRequest {
+  const parts = shapeOfPath(operation.path).split('/');
+  const known = parts.flatMap((_, at) => {
+    const id = findings.made.get(parts.slice(0, at + 1).join('/'));
+    return id === undefined ? [] : [[at, id] as const];
+  });
+  return withIds(operation.request(), operation.path, new Map(known));
+}
+
 /** Sends the request of an operation, changed. */
 export async function send(
-  { operation, api, findings }: Subject,
+  subject: Subject,
   { headers, query, caller }: TokenTransport,
   change: (request: ApiRequest) => ApiRequest = (request) => request,
 ): Promise<Exchange> {
-  const prepared = operation.request();
+  const { operation, api, findings } = subject;
+  const prepared = requestOf(subject);
   const separator = prepared.target.includes('?') ? '&' : '?';
   const target = query === undefined ? prepared.target : prepared.target + separator + query;
   const exchange = await api.call(change({ ...prepared, target, headers: { ...prepared.headers, ...headers } }));

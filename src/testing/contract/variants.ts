@@ -1,10 +1,11 @@
-import { attempt, isObject } from 'tillgate/internal';
+import { isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import type { Parameter } from '../openapi/document';
-import { base64, together, withCookie, withHeaders, withQuery } from './requests';
+import { base64, together, withCookie, withHeaders, withMember, withQuery } from './requests';
 import type { Variant } from './requests';
 import type { ApiRequest } from './responses';
 import { bodyAs } from './samples';
+import { requestOf } from './subject';
 import type { Subject } from './subject';
 
 /** One class of attacks: a rule that derives requests from an operation. */
@@ -17,100 +18,44 @@ export interface VariantClass {
 /** Headers that one request has at most: servers limit their sum. */
 const GROUP = 12;
 
-type Header = readonly [name: string, value: (subject: Subject) => string];
+type Header = readonly [name: string, value: string];
 
-/** Texts at the end of a path, and in place of its last slash. */
-const ENDINGS =
-  '// /. /x/.. ; ;a=b %00 %20 %09 %0a %0d%0a %3f %23 /%23 . ~ * .xml .html .css .js /x.css /favicon.ico %2fx.css ;x.css ?x=.css'.split(
-    ' ',
-  );
-const SLASHES = '// %2f %2F %252f \\ %5c /;/'.split(' ');
+/** The headers of a table: those of one entry, each with its value. */
+function headersIn(table: string): readonly (readonly Header[])[] {
+  return table.split('|').map((row) => {
+    const [names = '', ...value] = row.split('=');
+    return names.split(',').map((name): Header => [name, value.join('=')]);
+  });
+}
 
-/** Spellings of a path that Express, proxies and other routers may take for the same one. */
-const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, publicPath: string) => string])[] = [
-  [true, (path) => `${path}/`],
-  [true, (path) => `/${path}`],
-  [true, (path) => path.toUpperCase()],
-  [true, (path) => path.replace(/\/[^/]*$/, (end) => `/.${end}`)],
-  [true, (path) => path.replace(/[a-z](?=[^/]*$)/, (letter) => `%${letter.charCodeAt(0).toString(16)}`)],
-  [true, (path, open) => `${open}/..${path}`],
-  [true, (path) => path.replace(/\/v\d+(?=\/)/, '')],
-  [true, (path) => `${path}.json`],
-  ...ENDINGS.map((end) => [false, (path: string) => path + end] as const),
-  ...SLASHES.map((slash) => [false, (path: string) => path.replace(/\/(?=[^/]*$)/, () => slash)] as const),
-  [false, (path) => path.replace(/\/(?=.)/g, '//')],
-  [false, (path) => path.replace(/[a-z]/, (letter) => letter.toUpperCase())],
-  [false, (path) => path.replace(/[a-z](?=[^/]*$)/, (letter) => letter.toUpperCase())],
-  [false, (path) => path.replace(/[a-z](?=[^/]*$)/, (letter) => `%25${letter.charCodeAt(0).toString(16)}`)],
-  [false, (path) => path.replace(/\/[a-z]/, (text) => `/%${text.charCodeAt(1).toString(16)}`)],
-  [false, (path) => `/.${path}`],
-  [false, (path) => `/x/..${path}`],
-  [false, (path) => path.replace(/\/[^/]*$/, (end) => `/x/..${end}`)],
-  [false, (path) => path.replace(/\/[^/]*$/, (end) => `/x/%2e%2e${end}`)],
-  [false, (path) => path.replace(/\/[^/]*$/, (end) => `/%2e${end}`)],
-  [false, (path) => `${path}/..;/${path.split('/').at(-1) ?? ''}`],
-  [false, (path) => path.replace(/^\/[^/]+/, (start) => `${start};a=b`)],
-  [false, (path, open) => `${open}/%2e%2e${path}`],
-  [false, (path, open) => `${open}/..%2f${path.slice(1)}`],
-  [false, (path, open) => `${open}/..;${path}`],
-  [false, (path, open) => `${open}/../..${path}`],
-  [false, (path, open) => `${open}${path}`],
-  [false, (path, open) => `${path}?path=${open}`],
-  [false, (path, open) => `${path}?${open}`],
-  [false, (path, open) => `${path}?${open.slice(1)}`],
-  [false, (path) => path.replace(/\/v(\d+)(?=\/)/, (_, version: string) => `/v${Number(version) + 1}`)],
-  [false, (path) => path.replace(/\/v(\d+)(?=\/)/, (_, version: string) => `/v${Number(version) - 1}`)],
-  [false, (path) => path.replace(/\/v(\d+)(?=\/)/, '/v0')],
-  [false, (path) => path.replace(/\/v(\d+)(?=\/)/, '/v$1.0')],
-  [false, (path) => path.replace(/\/v(\d+)(?=\/)/, '/V$1')],
-  [false, (path) => `/api${path}`],
-  [false, (path) => `http://localhost${path}`],
+/** Spellings of a path that Express, proxies and other routers may take for the same one; `{head}/{end}` is the path. */
+const LIKELY_SPELLINGS = '{path}/ /{path} {head}/./{end} {open}/..{path} {path}.json';
+const OTHER_SPELLINGS =
+  '{path}// {path}/. {path}/x/.. {path}; {path};a=b {path}%00 {path}%20 {path}%09 {path}%0a {path}%0d%0a {path}%3f {path}%23 {path}/%23 {path}. {path}~ {path}* {path}.xml {path}.html {path}.css {path}.js {path}/x.css {path}/favicon.ico {path}%2fx.css {path};x.css {path}?x=.css {head}//{end} {head}%2f{end} {head}%2F{end} {head}%252f{end} {head}\\{end} {head}%5c{end} {head}/;/{end} /.{path} /x/..{path} {head}/x/../{end} {head}/x/%2e%2e/{end} {head}/%2e/{end} {path}/..;/{end} {open}/%2e%2e{path} {open}/..%2f{bare} {open}/..;{path} {open}/../..{path} {open}{path} {path}?path={open} {path}?{open} /api{path} http://localhost{path}';
+const encoded = (text: string): string => `%${text.charCodeAt(text.length - 1).toString(16)}`;
+const upper = (text: string): string => text.toUpperCase();
+/** More of them, by what they replace. */
+const RESPELLINGS: readonly (readonly [quick: boolean, what: RegExp, by: (text: string, part: string) => string])[] = [
+  [true, /.*/, upper],
+  [true, /[a-z](?=[^/]*$)/, encoded],
+  [true, /\/v\d+(?=\/)/, () => ''],
+  [false, /\/(?=.)/g, () => '//'],
+  [false, /[a-z]/, upper],
+  [false, /[a-z](?=[^/]*$)/, upper],
+  [false, /[a-z](?=[^/]*$)/, (text) => encoded(text).replace('%', '%25')],
+  [false, /\/[a-z]/, (text) => `/${encoded(text)}`],
+  [false, /^\/[^/]+/, (start) => `${start};a=b`],
+  [false, /\/v(\d+)(?=\/)/, (_, version) => `/v${Number(version) + 1}`],
+  [false, /\/v(\d+)(?=\/)/, (_, version) => `/v${Number(version) - 1}`],
 ];
 
-/** Headers that change what a proxy or framework does with a request: those of one row go together. */
-const ROUTING_HEADERS: readonly (readonly [quick: boolean, names: string, value: Header[1]])[] = [
-  [true, 'X-Original-URL X-Rewrite-URL', ({ api }) => api.publicPath],
-  [false, 'X-Forwarded-Prefix X-Forwarded-Uri X-Forwarded-Path', ({ api }) => api.publicPath],
-  [false, 'X-Original-URL', ({ operation }) => operation.request().target],
-  [false, 'X-Forwarded-Host Host', () => 'localhost'],
-  [false, 'X-Api-Key', () => 'test'],
-  [false, 'Origin', () => 'http://localhost'],
-  [false, 'Origin', () => 'null'],
-  [false, 'Connection', () => 'close, Authorization'],
-  [false, 'If-None-Match', () => '*'],
-  [false, 'If-Modified-Since', () => 'Fri, 01 Jan 2100 00:00:00 GMT'],
-  [false, 'Range', () => 'bytes=0-9'],
-  [false, 'Accept-Version', () => '0'],
-];
+/** Headers that change what a proxy or framework does with a request, `A,B=value`: those of one entry go together. */
+const ROUTING_HEADERS =
+  'X-Forwarded-Host,Host=localhost|X-Api-Key=test|Origin=http://localhost|Origin=null|Connection=close, Authorization|If-None-Match=*|If-Modified-Since=Fri, 01 Jan 2100 00:00:00 GMT|Range=bytes=0-9|Accept-Version=0';
 
 /** Headers that proxies set to say who calls, and that callers can set too where nothing removes them. */
-const TRUSTED_HEADERS: readonly (readonly [names: string, value: Header[1]])[] = [
-  ['X-Forwarded-For X-Real-IP X-Client-IP X-Custom-IP-Authorization', () => '127.0.0.1'],
-  ['X-Originating-IP True-Client-IP', () => '127.0.0.1'],
-  ['X-Remote-Addr', () => '10.0.0.1'],
-  ['Forwarded', () => 'for=127.0.0.1;host=localhost'],
-  ['X-Forwarded-Proto', () => 'https'],
-  ['X-Forwarded-User X-Remote-User Remote-User X-User X-Authenticated-User X-Authenticated-Userid', () => 'admin'],
-  ['X-Consumer-Username X-User-Role X-Role X-Roles', () => 'admin'],
-  ['X-Internal X-Debug X-Test X-Bypass-Auth X-No-Auth X-Health-Check X-User-Id', () => '1'],
-  ['X-Admin X-Authenticated X-Internal-Request X-Internal-Service X-Envoy-Internal', () => 'true'],
-  ['X-Skip-Auth X-Cron', () => 'true'],
-  ['X-Scope X-Scopes X-Token-Scopes X-Authenticated-Scope', (subject) => scopesOf(subject)],
-  ['X-Client-Id', () => 'contract-cases'],
-  ['X-Token-Payload X-Userinfo', (subject) => base64(JSON.stringify({ scope: scopesOf(subject) }))],
-  ['X-Jwt-Claims', (subject) => JSON.stringify({ sub: 'admin', scope: scopesOf(subject) })],
-  ['X-Forwarded-Client-Cert', () => 'By=spiffe://local;Subject="CN=admin"'],
-  ['X-SSL-Client-Verify', () => 'SUCCESS'],
-  ['X-Middleware-Subrequest', () => Array.from({ length: 5 }, () => 'middleware').join(':')],
-  ['X-Middleware-Subrequest', () => Array.from({ length: 5 }, () => 'src/middleware').join(':')],
-  ['X-Requested-With', () => 'XMLHttpRequest'],
-  ['User-Agent', () => 'kube-probe/1.31'],
-  ['User-Agent', () => 'ELB-HealthChecker/2.0'],
-  ['User-Agent', () => 'GoogleHC/1.0'],
-  ['Referer', () => 'http://localhost/'],
-  ['Purpose', () => 'prefetch'],
-  ['Sec-Fetch-Site', () => 'same-origin'],
-];
+const TRUSTED_HEADERS =
+  'X-Forwarded-For,X-Real-IP,X-Client-IP,X-Custom-IP-Authorization,X-Originating-IP,True-Client-IP=127.0.0.1|X-Remote-Addr=10.0.0.1|Forwarded=for=127.0.0.1;host=localhost|X-Forwarded-Proto=https|X-Forwarded-User,X-Remote-User,Remote-User,X-User,X-Authenticated-User,X-Authenticated-Userid=admin|X-Consumer-Username,X-User-Role,X-Role,X-Roles=admin|X-Internal,X-Debug,X-Test,X-Bypass-Auth,X-No-Auth,X-Health-Check,X-User-Id=1|X-Admin,X-Authenticated,X-Internal-Request,X-Internal-Service,X-Envoy-Internal,X-Skip-Auth,X-Cron=true|X-Client-Id=contract-cases|X-Forwarded-Client-Cert=By=spiffe://local;Subject="CN=admin"|X-SSL-Client-Verify=SUCCESS|X-Requested-With=XMLHttpRequest|Referer=http://localhost/|Purpose=prefetch|Sec-Fetch-Site=same-origin|User-Agent=kube-probe/1.31|User-Agent=ELB-HealthChecker/2.0|User-Agent=GoogleHC/1.0|X-Middleware-Subrequest=middleware:middleware:middleware:middleware:middleware|X-Middleware-Subrequest=src/middleware:src/middleware:src/middleware:src/middleware:src/middleware';
 
 const OVERRIDES = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'];
 /** Those that change something are another case. */
@@ -120,9 +65,18 @@ const READS = ['HEAD', 'GET', 'OPTIONS', 'QUERY', 'PROPFIND', 'COPY', 'TRACE'];
 export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   spelling: {
     name: 'under another spelling of its path',
-    variants({ operation, api: { publicPath, isFull } }) {
-      const [path = '', query] = operation.request().target.split('?', 2);
-      const spellings = SPELLINGS.filter(([quick]) => quick || isFull).map(([, respell]) => respell(path, publicPath));
+    variants(subject) {
+      const { publicPath, isFull } = subject.api;
+      const [path = '', query] = requestOf(subject).target.split('?', 2);
+      const at = path.lastIndexOf('/');
+      const [head, end, bare] = [path.slice(0, at), path.slice(at + 1), path.slice(1)];
+      const parts: Readonly<Record<string, string>> = { path, open: publicPath, head, end, bare };
+      const spellings = [
+        ...(isFull ? `${LIKELY_SPELLINGS} ${OTHER_SPELLINGS}` : LIKELY_SPELLINGS)
+          .split(' ')
+          .map((one) => one.replace(/\{(\w+)\}/g, (_, name: string) => parts[name] ?? '')),
+        ...RESPELLINGS.filter(([quick]) => quick || isFull).map(([, what, by]) => path.replace(what, by)),
+      ];
       return [...new Set(spellings)]
         .filter((spelling) => spelling !== path)
         .map((spelling) => {
@@ -164,16 +118,24 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   header: {
     name: 'to headers that proxies and frameworks trust',
     variants(subject) {
+      const { api } = subject;
       const toVariant = ([name, value]: Header): Variant => ({
-        name: `with ${name}: ${value(subject)}`,
-        change: (request) => withHeaders(request, { [name]: value(subject) }),
+        name: `with ${name}: ${value}`,
+        change: (request) => withHeaders(request, { [name]: value }),
       });
-      const toHeaders = (names: string, value: Header[1]) => names.split(' ').map((name): Header => [name, value]);
-      const routing = ROUTING_HEADERS.filter(([quick]) => quick || subject.api.isFull);
-      const trusted = inGroups(TRUSTED_HEADERS.flatMap((row) => toHeaders(...row)));
+      const scope = scopesOf(subject);
+      const open = `X-Original-URL,X-Rewrite-URL=${api.publicPath}`;
+      const more = `X-Forwarded-Prefix,X-Forwarded-Uri,X-Forwarded-Path=${api.publicPath}|X-Original-URL=${requestOf(subject).target}`;
+      const routing = headersIn(api.isFull ? [open, more, ROUTING_HEADERS].join('|') : open);
+      const trusted: readonly Header[] = [
+        ...headersIn(TRUSTED_HEADERS).flat(),
+        ...headersIn(`X-Scope,X-Scopes,X-Token-Scopes,X-Authenticated-Scope=${scope}`).flat(),
+        ...['X-Token-Payload', 'X-Userinfo'].map((name): Header => [name, base64(JSON.stringify({ scope }))]),
+        ['X-Jwt-Claims', JSON.stringify({ sub: 'admin', scope })],
+      ];
       return [
-        ...routing.map(([, ...row]) => ({ ...together(toHeaders(...row).map(toVariant)), isElsewhere: true })),
-        ...trusted.map((some) => together(some.map(toVariant))),
+        ...routing.map((row) => ({ ...together(row.map(toVariant)), isElsewhere: true })),
+        ...inGroups(trusted).map((some) => together(some.map(toVariant))),
       ];
     },
   },
@@ -185,25 +147,13 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
 
 /** A POST whose body names the method that some frameworks then use. */
 function overriddenInBody(method: string): readonly Variant[] {
-  const withMethod = ({ body = '{}' }: ApiRequest): string => {
-    const members = attempt((): unknown => JSON.parse(body));
-    return JSON.stringify({ ...(isObject(members) && members), _method: method });
-  };
+  const as = (type: string, one: ApiRequest) => ({ ...withHeaders(one, { 'content-type': type }), method: 'POST' });
+  const body = `_method=${method}`;
+  const form: Variant['change'] = (request) => ({ ...as('application/x-www-form-urlencoded', request), body });
+  const json: Variant['change'] = (request) => withMember(as('application/json', request), '_method', method);
   return [
-    {
-      name: `by POST with _method=${method} in a form`,
-      change: (request) => ({
-        ...withHeaders(request, { 'content-type': 'application/x-www-form-urlencoded' }),
-        ...{ method: 'POST', body: `_method=${method}` },
-      }),
-    },
-    {
-      name: `by POST with _method=${method} in its body`,
-      change: (request) => ({
-        ...withHeaders(request, { 'content-type': 'application/json' }),
-        ...{ method: 'POST', body: withMethod(request) },
-      }),
-    },
+    { name: `by POST with _method=${method} in a form`, change: form },
+    { name: `by POST with _method=${method} in its body`, change: json },
   ];
 }
 
@@ -251,11 +201,7 @@ function sentTwice(name: string): Variant {
 }
 
 function choicesOf({ schema = {} }: Parameter): readonly unknown[] {
-  const {
-    enum: choices,
-    type,
-    items,
-  } = schema as { enum?: readonly unknown[]; type?: unknown; items?: { enum?: readonly unknown[] } };
+  const { type, enum: choices, items } = schema as { type?: unknown; enum?: unknown[]; items?: { enum?: unknown[] } };
   if (type === 'boolean') return [true, false];
   return choices ?? items?.enum ?? (/^(integer|number)$/.test(String(type)) ? [1, 0, -1] : ['true', '1', '*']);
 }
@@ -280,13 +226,10 @@ function otherBodies({ operation: at, api: { document } }: Subject): readonly Va
   const others = [...types.slice(1), 'text/plain', 'application/x-www-form-urlencoded'];
   const samples = types.length < 2 ? [] : types.flatMap((name) => bodyAs(document, at, name) ?? []);
   return [
-    { name: 'with a broken body', change: (request) => ({ ...request, body: '{' }) },
-    { name: 'without its body', change: (request) => ({ ...request, body: undefined }) },
-    { name: 'with a list as its body', change: (request) => ({ ...request, body: `[${request.body ?? '{}'}]` }) },
-    {
-      name: 'with a list of two bodies',
-      change: (request) => ({ ...request, body: `[${request.body ?? '{}'},${request.body ?? '{}'}]` }),
-    },
+    ...['{', undefined, '[*]', '[*,*]'].map((form) => ({
+      name: `with ${form === undefined ? 'no body' : `the body ${form}`}`,
+      change: (request: ApiRequest) => ({ ...request, body: form?.replaceAll('*', () => request.body ?? '{}') }),
+    })),
     ...samples.map(({ type = '', body }) => ({
       name: `with a sample of ${type}`,
       change: (request: ApiRequest) => ({ ...withHeaders(request, { 'content-type': type }), body }),

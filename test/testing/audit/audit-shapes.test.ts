@@ -247,6 +247,8 @@ describe('guards in contractCases()', () => {
   });
 
   it('are required by the gate when it refuses what no guard has allowed', async () => {
-    expect(await failures()).toContainEqual(expect.stringMatching(/^GET \/me fails with 500 for a token without scopes\n/));
+    expect(await failures()).toContainEqual(
+      expect.stringMatching(/^GET \/me fails with 500 for a token without scopes\n/),
+    );
   });
 });
