@@ -39,12 +39,16 @@ async function pack(room) {
     }
     const from = [join(source, name), join(ROOT, name)].find((path) => existsSync(path));
     if (!from) throw new Error(`src/${room} has no ${name}: run npm run build first`);
-    cpSync(from, join(stage, name), { recursive: true, filter: (path) => !FOR_MAINTAINERS.has(relative(ROOT, path)) });
+    cpSync(from, join(stage, name), { recursive: true, filter: isPacked });
   }
   const options = ['pack', '--json', '--ignore-scripts', '--pack-destination', out];
   const [{ filename }] = Object.values(JSON.parse(execFileSync('npm', options, { cwd: stage, encoding: 'utf8' })));
   rmSync(stage, { recursive: true });
   return join(out, filename);
+}
+
+function isPacked(path) {
+  return !FOR_MAINTAINERS.has(relative(ROOT, path)) && !path.endsWith('.png');
 }
 
 /**
