@@ -11,6 +11,22 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** What the examples import from the reader's own project. */
 const MODULES = {
   'globals.d.ts': 'declare const response: unknown;\n',
+  // src/gate has the little of passport that it uses itself.
+  'passport.d.ts': `declare module 'passport' {
+  class Strategy {
+    authenticate(req: unknown): void;
+    success(user: object): void;
+    fail(challenge: unknown, status: number): void;
+    error(error: unknown): void;
+  }
+  const passport: {
+    Strategy: typeof Strategy;
+    use(strategy: Strategy): void;
+    authenticate(name: string, options: object): import('express').RequestHandler;
+  };
+  export default passport;
+}
+`,
   'app.ts':
     "import type { Express } from 'express';\nexport declare const app: Express;\nexport declare function makeApp(options: object): Express;\n",
   'comments/app.ts': "export { makeApp } from '../app';\n",
@@ -36,7 +52,7 @@ const TSCONFIG = {
       'tillgate/*': [join(ROOT, 'src/*/index.ts')],
     },
   },
-  include: ['pages', 'comments', 'globals.d.ts', join(ROOT, 'src/gate/express/passport.d.ts')],
+  include: ['pages', 'comments', 'globals.d.ts', 'passport.d.ts', join(ROOT, 'src/gate/express/passport.d.ts')],
 };
 
 /** What packages say about their exports. The scaffold is no package. */

@@ -111,6 +111,39 @@ describe('code', () => {
       await get('/stores/eu-2/orders', till).expect(403);
     });
 
+    it.each([
+      ['by its claim', { claims: { location: 'berlin' } }],
+      ['by its client id', { clientId: 'kiosk-7' }],
+    ])('show a client the orders of its own location only, %s', async (_, options) => {
+      const token = { scope: 'orders:read', ...options };
+      const [own, foreign] = 'claims' in options ? ['1', '2'] : ['2', '1'];
+      await get(`/orders/${own}`, token).expect(200);
+      const notFound = (await get('/orders/3', token).expect(404)).body as object;
+      await get(`/orders/${foreign}`, token).expect(404, notFound);
+      await get('/orders/1', { scope: 'orders:read', clientId: 'kiosk-8' }).expect(404);
+      await get('/orders/1', { claims: { location: 'berlin' } }).expect(403);
+    });
+
+    it('verify tokens by a strategy of passport, with the guards of the gate', async () => {
+      await get('/reports', { scope: 'reports:read', clientId: 'office-1' }).expect(200, { caller: 'office-1' });
+      await get('/reports', { scope: 'orders:read' }).expect(403);
+      const missing = await get('/reports').expect(401);
+      expect(missing.get('WWW-Authenticate')).toBe('Bearer realm="api"');
+      // Not left to the next strategy.
+      const expired = await get('/reports', { scope: 'reports:read', expired: true }).expect(401);
+      expect(expired.get('WWW-Authenticate')).toContain('error="invalid_token"');
+    });
+
+    it('read a token from a cookie where the request has no Authorization', async () => {
+      const cookie = (path: string, token: string): request.Test =>
+        request(app).get(path).set('Cookie', `theme=dark; access_token=${token}`);
+      const good = issuer.token({ scope: 'account:read', clientId: 'shop-1' });
+      await cookie('/account', good).expect(200, { caller: 'shop-1' });
+      await cookie('/account', good).set('Authorization', 'Bearer x').expect(401);
+      await cookie('/account', issuer.token({ expired: true })).expect(401);
+      await get('/account').expect(401);
+    });
+
     it('let pages of another origin read a refusal', async () => {
       const preflight = request(app).options('/shop').set('Origin', 'https://shop.example.com');
       await preflight.set('Access-Control-Request-Method', 'GET').expect(204);

@@ -14,6 +14,7 @@ import { rateLimit } from 'express-rate-limit';
 import type { Options as RateLimitOptions } from 'express-rate-limit';
 import { load as parseYaml } from 'js-yaml';
 import jsonwebtoken from 'jsonwebtoken';
+import * as passport from 'passport';
 import { RedisStore } from 'rate-limit-redis';
 import request from 'supertest';
 import * as ws from 'ws';
@@ -184,6 +185,7 @@ function modulesFor(
       createServer: (options: ServerOptions, handler: RequestListener) => kept(createTlsServer(options, handler)),
     },
     jsonwebtoken: { default: jsonwebtoken },
+    passport: { default: passport },
     'node:path': path,
     'rate-limit-redis': { RedisStore },
     redis: { createClient },
