@@ -99,9 +99,7 @@ function tabsApp(mistake?: Mistake): Express {
     res.json({ data: page, total, next_cursor: page.at(-1)?.id });
   });
   app.delete('/tabs', (req, res) => {
-    const ids = String(req.query['ids'])
-      .split(',')
-      .concat([req.query['ids'] ?? []].flat() as string[]);
+    const ids = [req.query['ids'] ?? []].flat().flatMap((one) => (one as string).split(','));
     const removed = ids.flatMap((id) => find(req, id, 'remove') ?? []);
     tabs = tabs.filter((one) => !removed.includes(one));
     res.sendStatus(204);
