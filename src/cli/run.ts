@@ -87,9 +87,7 @@ function textOf(bytes: Buffer): string {
 }
 
 /** Begins every error. */
-function prefix({ stderr, env }: CliIo): string {
-  return paint('red', 'tillgate:', stderr, env);
-}
+const prefix = ({ stderr, env }: CliIo): string => paint('red', 'tillgate:', stderr, env);
 
 function report(error: unknown, io: CliIo, json: boolean): number {
   const { stderr } = io;
