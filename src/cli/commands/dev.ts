@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
-import spawn from 'cross-spawn';
 import { ConfigurationError } from 'tillgate';
 import { readSettings } from 'tillgate/env';
 import type { Environment, Settings } from 'tillgate/env';
@@ -108,6 +107,7 @@ const STOP_WITHIN_MS = 12_000;
 /** Runs a command until it ends or this process is asked to stop; returns its exit code. */
 async function runUntilStopped(io: CliIo, [file = '', ...args]: readonly string[], env: Environment): Promise<number> {
   // Node's own spawn() finds no npx.cmd on Windows.
+  const { default: spawn } = await import('cross-spawn');
   const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...env }, cwd: io.cwd });
   const ended = exitCodeOf(child, file);
   const signal = await Promise.race([ended, io.untilStopped().then((name) => name ?? 'SIGTERM')]);
