@@ -52,13 +52,14 @@ describe('dev', () => {
       const file = join(dataDir, 'variables.json');
       const script = `require('fs').writeFileSync(${JSON.stringify(file)}, JSON.stringify(process.env)); process.exit(7)`;
       const env = { ...ANY_PORTS, TILLGATE_AUDIENCE: audience };
-      const { exitCode, stdout } = await cliScene({ dataDir, env, fetch, untilStopped: never }).run(
+      const { exitCode, stdout, stderr } = await cliScene({ dataDir, env, fetch, untilStopped: never }).run(
         ...['dev', '--json', '--', process.execPath, '-e', script],
       );
       const report = JSON.parse(stdout) as { auth_url: string; base_url: string; audience: string };
       const { auth_url, base_url } = report;
       expect(report.audience).toBe('https://shop.test');
       expect(exitCode).toBe(7);
+      expect(stderr).toContain(`${process.execPath} ended with exit code 7, and dev with it\n`);
       expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
         TILLGATE_PORT: new URL(base_url).port,
         TILLGATE_BASE_URL: base_url,

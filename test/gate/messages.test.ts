@@ -122,6 +122,7 @@ describe('authenticate()', () => {
   it.each<readonly [name: string, options: Options]>([
     ['the URL of the metadata as issuer', { issuer: `${ISSUER}/.well-known/openid-configuration` }],
     ['a logger that is none', { logger: true as unknown as false }],
+    ['a shared secret as an option', { secret: 'geheim' } as Options],
   ])('refuses %s', (name, options) => {
     expect(() => open(options)).toThrow(new TypeError(texts[name]));
   });

@@ -105,6 +105,7 @@ function readCredentials(form: ReadonlyMap<string, string>, authorization: reado
   const secret = form.get('client_secret');
   if (header === undefined) return clientId && secret ? { clientId, secret } : undefined;
   if (secret !== undefined) {
+    if (/^bearer /i.test(header)) throw invalidRequest('The Authorization header has an access token: leave it out.');
     throw invalidRequest('Send the client secret in the Authorization header or in the body, not in both.');
   }
   const credentials = parseBasic(header);

@@ -46,12 +46,8 @@ export async function check(context: CommandContext, options: CommandOptions): P
     settings = apiSettings(readSettings(io.env, { requireIssuer: !options.embedded }));
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    const problems = error.problems.map((problem) => {
-      const fix = /: not set, expected the URL of the auth/.test(problem)
-        ? EMBEDDED_FIX
-        : 'change the variable, then check again';
-      return failed('configuration', problem, fix);
-    });
+    const fixOf = (problem: string) => (problem.startsWith('TILLGATE_AUTH_URL: not set') ? EMBEDDED_FIX : CHANGE);
+    const problems = error.problems.map((problem) => failed('configuration', problem, fixOf(problem)));
     return report(context, [...problems, ...keycloakFindings(io)], EXIT.configuration);
   }
   return report(context, [
@@ -61,8 +57,8 @@ export async function check(context: CommandContext, options: CommandOptions): P
   ]);
 }
 
-const EMBEDDED_FIX =
-  'set it where the API starts, then check again; check --embedded examines the token server of tillgate dev instead';
+const CHANGE = 'change the variable, then check again';
+const EMBEDDED_FIX = 'set it where the API starts; check --embedded examines the token server of tillgate dev';
 
 /** Names what the file `.env` alone sets: an app has it only where something reads that file. */
 function fromFile({ io, given }: CommandContext): Pick<Finding, 'fix'> {
@@ -80,9 +76,8 @@ function keycloakFindings({ cwd, env }: CliIo): readonly Finding[] {
   if (typeof server !== 'string' || typeof realm !== 'string') return [];
   const issuer = `${server.replace(/\/$/, '')}/realms/${encodeURIComponent(realm)}`;
   const detail = `TILLGATE_PRESET=keycloak TILLGATE_ISSUER=${issuer} TILLGATE_AUDIENCE=${String(resource)}`;
-  return [
-    passed('keycloak.json', `${detail}; the audience is what your tokens have as aud: docs/issuers.md, "Keycloak"`),
-  ];
+  const note = 'the audience is what your tokens have as aud: docs/issuers.md, "Keycloak"';
+  return [passed('keycloak.json', `${detail}; ${note}`)];
 }
 
 function report(context: CommandContext, findings: readonly Finding[], failure: number = EXIT.failed): number {
@@ -295,10 +290,8 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings, accep
   const context = adviceContext(token, settings);
   const advice = auth.scopes.length === 0 ? scopeAdvice(auth.claims, context) : undefined;
   const scopes = `scopes ${auth.scopes.join(' ') || 'none'} (${scopesFrom(auth, context)})`;
-  return passed(
-    'token',
-    `accepted: client ${auth.clientId} (${client}), ${scopes}, generation ${generation}${advice ? `; ${wordAdvice(advice)}` : ''}`,
-  );
+  const more = advice ? `; ${wordAdvice(advice)}` : '';
+  return passed('token', `accepted: client ${auth.clientId} (${client}), ${scopes}, generation ${generation}${more}`);
 }
 
 /** Some servers respond with 500 for a token whose client was deleted. */

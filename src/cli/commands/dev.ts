@@ -11,7 +11,7 @@ import type { Environment, Settings } from 'tillgate/env';
 import { loadDocument, scopesOf } from '@tillgate/testing/internal';
 import { isScopeToken } from '../auth-server/options';
 import { banner } from '../banner';
-import { CliError, EXIT, print, shellWord } from '../command';
+import { CliError, EXIT, print, shellWord, write } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { protectedRoutes, registerDemoClients, samplesOf } from '../demo-clients';
 import { send } from '../http';
@@ -53,7 +53,8 @@ async function serveTokens(
   const document = documentOf(options, io.cwd);
   const scopes = clientScopes(options, document);
   const routes = document ? protectedRoutes(document) : [];
-  const location = locate(settings);
+  // With it a command in any folder finds the secrets of the clients.
+  const location = `TILLGATE_DATA_DIR=${shellWord(resolve(settings.dataDir))}`;
   // The page of the scaffold, which has a document.
   const docsUrl = document && `${settings.baseUrl.replace(/\/$/, '')}/docs/`;
   const api: ApiFacts = { routes, docsUrl, command: `${location} ${io.programName}`, call: callerOf(io, settings) };
@@ -111,7 +112,10 @@ async function runUntilStopped(io: CliIo, [file = '', ...args]: readonly string[
   const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...env }, cwd: io.cwd });
   const ended = exitCodeOf(child, file);
   const signal = await Promise.race([ended, io.untilStopped().then((name) => name ?? 'SIGTERM')]);
-  if (typeof signal === 'number') return signal;
+  if (typeof signal === 'number') {
+    if (signal !== 0) write(io.stderr, `tillgate: ${file} ended with exit code ${signal}, and dev with it`);
+    return signal;
+  }
   // Ctrl+C goes to every process of the terminal: a second signal would end the command at once.
   if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   const late = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
@@ -125,11 +129,6 @@ async function exitCodeOf(child: ChildProcess, file: string): Promise<number> {
   } catch (error) {
     throw new CliError(`cannot start ${file}: ${(error as Error).message}`, EXIT.usage);
   }
-}
-
-/** The variable with which a command in any folder finds the secrets of the clients. */
-function locate({ dataDir }: Settings): string {
-  return `TILLGATE_DATA_DIR=${shellWord(resolve(dataDir))}`;
 }
 
 /** Calls the API as `tillgate call` does. */

@@ -214,12 +214,15 @@ export type GateSettings = ReturnType<typeof completeGate>;
 /** Checked options of one issuer. */
 export type IssuerSettings = ReturnType<typeof completeIssuer>;
 
+const SHARED_SECRET = 'a shared secret verifies no token: have the issuer sign with a key pair, whose keys are fetched';
+
 /**
  * Checks the options of `authenticate()`.
  *
  * @throws TypeError naming the option, what was got and what is expected.
  */
 export function readGateOptions(given: AuthenticateOptions, internals: Partial<GateInternals> = {}): GateSettings {
+  if (attempt(() => Object.hasOwn(given, 'secret'))) throw wrong(`unknown option "secret"; ${SHARED_SECRET}`);
   const values = readOptions(FACTORY, given, GATE_OPTIONS, { alsoKnown: ['issuers', ...ISSUER_NAMES] });
   return completeGate({ ...values, ...INTERNALS, ...internals }, given);
 }

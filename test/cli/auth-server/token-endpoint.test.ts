@@ -139,6 +139,7 @@ describe('the token endpoint', () => {
     const NO_GRANT_TYPE = 'grant_type is missing: send grant_type=client_credentials.';
     const TWICE = 'must not be included more than once.';
     const ONE_PLACE = 'Send the client secret in the Authorization header or in the body, not in both.';
+    const ACCESS_TOKEN = 'The Authorization header has an access token: leave it out.';
     const OTHER_ID = 'The client_id in the body is not the one of the Authorization header.';
     const IN_URL = 'client_secret must be sent in the body, not in the URL.';
     const UNREADABLE = 'The request body could not be read: check its length and encoding.';
@@ -155,6 +156,11 @@ describe('the token endpoint', () => {
       // The parser of Express drops it.
       ['a __proto__ twice', `__proto__ ${TWICE}`, () => send(`${GRANT}&${inBody()}&__proto__=1&__proto__=2`)],
       ['Basic and a secret in the body', ONE_PLACE, () => send(`${GRANT}&${inBody()}`, inHeader())],
+      [
+        'an old access token and a secret in the body',
+        ACCESS_TOKEN,
+        () => send(`${GRANT}&${inBody()}`, { authorization: 'Bearer old' }),
+      ],
       ['Basic and another client_id in the body', OTHER_ID, () => send(`${GRANT}&client_id=kiosk`, inHeader())],
       ['a broken percent sign', NOT_ENCODED, () => send(`${GRANT}&client_id=pos%zz`)],
       ['percent-encoded bytes that are not UTF-8', NOT_ENCODED, () => send(`${GRANT}&client_id=%ff`)],
