@@ -46,7 +46,6 @@ function startFollower(): Follower {
   return new Follower({
     issuer: 'https://login.test',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
-    learn: true,
     // What fills the log keeps no mark.
     source: { ...generationsFromUrl(url), mark: false },
     ownsSource: true,

@@ -53,7 +53,6 @@ export class Process {
     const follower = new subject.Follower({
       issuer: 'https://login.example',
       rule: { claim, decimalString: false, toleranceMs: BOUNDS.skewMs },
-      learn: claim !== 'iat',
       source: this.#source(),
       ownsSource: plan.setting.source === 'http' || plan.setting.source === 'truth',
       maxTokenAgeMs: plan.setting.tokenAgeMs,

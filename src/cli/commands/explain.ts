@@ -130,7 +130,6 @@ const VARIABLES = {
   issuer: 'TILLGATE_ISSUER',
   audience: 'TILLGATE_AUDIENCE',
   preset: 'TILLGATE_PRESET',
-  generationClaim: 'TILLGATE_GENERATION_CLAIM',
   maxTokenAgeSeconds: 'TILLGATE_MAX_TOKEN_AGE_SECONDS',
   'scopes.from': 'TILLGATE_SCOPE_CLAIMS',
   'scopes.map': 'TILLGATE_SCOPE_MAP',

@@ -53,7 +53,8 @@ const ROWS = {
     about: 'request',
     cause: 'The request has no access token.',
     caller: 'Send `Authorization: Bearer <ACCESS_TOKEN>` with every request.',
-    operator: 'Check that no proxy removes the Authorization header.',
+    operator:
+      'Check that no proxy removes the Authorization header. The log names another scheme than Bearer, and a cookie or header that holds a token.',
   },
   malformed_authorization: {
     ...BAD_REQUEST,
@@ -86,7 +87,7 @@ const ROWS = {
     cause: 'The access token is not a JSON Web Token.',
     caller: 'Send the access_token of the token response unchanged.',
     operator:
-      'Check that the authorization server issues JWTs for this API; for opaque tokens use the option `opaque`.',
+      'Check that the authorization server issues signed JWTs for this API; for opaque and encrypted tokens use the option `opaque`.',
   },
   algorithm_not_allowed: {
     ...INVALID_TOKEN,
@@ -239,7 +240,8 @@ const ROWS = {
     configuration: true,
     cause: 'The access token does not carry the generation of its client credential.',
     caller: GIVE_REQUEST_ID,
-    operator: 'Have the authorization server add the claim, or set TILLGATE_GENERATION_CLAIM to `iat` or `off`.',
+    operator:
+      'Have the authorization server add the claim that TILLGATE_GENERATION_CLAIM names, or remove the variable: then tokens without the claim are compared by `iat`. Where it is not set, the claim is null, or the floor of the client is not a time in ms.',
   },
   generation_invalid: {
     ...INVALID_GENERATION,
@@ -253,7 +255,8 @@ const ROWS = {
     detail: 'The client credential has changed since the access token was issued: request a new one.',
     cause: 'The client credential has changed since the token was issued: its Description, its scopes or its secret.',
     caller: REQUEST_NEW_TOKEN,
-    operator: 'Nothing: tokens that were issued before such a change are meant to be refused.',
+    operator:
+      'Nothing: tokens that were issued before such a change are meant to be refused. If new ones are too, the log says that issuer and publisher use different numbers: publish the number that the issuer stamps.',
   },
   inactive: {
     ...INVALID_TOKEN,

@@ -19,8 +19,6 @@ export interface FollowerOptions {
   /** In every log line, to tell the sources apart. */
   readonly issuer: string;
   readonly rule: GenerationRule;
-  /** Whether stamped tokens raise floors. */
-  readonly learn: boolean;
   /** Where floors come from; without one they are learned from tokens only. */
   readonly source: GenerationSource | undefined;
   /** Publishes the reads of the source, and how late changes arrive after the first complete one. */

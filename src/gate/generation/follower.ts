@@ -50,13 +50,13 @@ export class Follower {
    * @throws AuthError `generation_missing`, `generation_invalid`, `superseded` or `generations_unavailable`.
    */
   verify(clientId: string, claims: Readonly<Record<string, unknown>>): number {
-    const { rule, learn, clock } = this.#options;
+    const { rule, clock } = this.#options;
     const nowMs = clock();
     const generation = readGeneration(claims, rule, nowMs);
     const stamped = isStamped(claims, rule);
     const floor = this.#refuseSuperseded(clientId, generation, stamped, claims['iat']);
     // A token that passed every other check proves that the change of its generation was committed; an issue time proves nothing.
-    if (learn && stamped && generation !== floor) {
+    if (stamped && generation !== floor) {
       this.#floors.raise(clientId, generation);
       this.#floors.turn(nowMs);
     }

@@ -147,16 +147,10 @@ export function presetOfUrl(issuer: string): PresetName | undefined {
 }
 
 /** The preset of an issuer, and what has chosen it. No token and no fetched document ever does. */
-export function presetOf({
+export function presetOf(
   issuer = '',
-  preset,
-}: {
-  readonly issuer?: string | undefined;
-  readonly preset?: PresetName | undefined;
-}): {
-  readonly name: PresetName;
-  readonly chosenBy: 'option' | 'issuer' | 'default';
-} {
+  preset?: PresetName,
+): { readonly name: PresetName; readonly chosenBy: 'option' | 'issuer' | 'default' } {
   if (preset !== undefined) return { name: preset, chosenBy: 'option' };
   const name = presetOfUrl(issuer);
   return name === undefined ? { name: 'rfc9068', chosenBy: 'default' } : { name, chosenBy: 'issuer' };

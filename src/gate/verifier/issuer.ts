@@ -133,7 +133,6 @@ function openGenerations(
     ...dependencies,
     ...settings,
     rule: { claim, path, elseIat, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
-    learn: true,
     source,
     activity,
     ownsSource,

@@ -282,7 +282,7 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
   const { audience: _audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
   checkUrls(values, ofGate);
   requireClients(values);
-  const presetChoice = presetOf(values);
+  const presetChoice = presetOf(issuer, values.preset);
   const preset: Preset = PRESETS[presetChoice.name];
   const { generationClaim = preset.stampedClaim } = values;
   const generationPath = readClaimPath(generationClaim);

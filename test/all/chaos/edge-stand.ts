@@ -14,7 +14,7 @@ import type { Engine } from './engines';
 export const KEY = 'tillgate:generations';
 export const TABLE = 'tillgate_generations';
 /** Limits that a test can wait for. */
-export const LIMITS = { pollMs: 250, readTimeoutMs: 2_000, skewMs: 1_000, learn: false };
+export const LIMITS = { pollMs: 250, readTimeoutMs: 2_000, skewMs: 1_000 };
 
 type Source = Parameters<typeof startAuthorizationServer>[0];
 type Process = ReturnType<typeof startProcess>;

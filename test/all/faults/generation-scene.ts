@@ -67,7 +67,6 @@ export function startProcess(source: GenerationSource, options: Partial<Follower
   return new Follower({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
-    learn: true,
     source,
     maxTokenAgeMs: 86_400_000,
     skewMs: 10_000,

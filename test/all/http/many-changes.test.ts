@@ -26,7 +26,6 @@ it('200,000 changes reach a resource server over HTTP, each of them', async () =
   const follower = new Follower({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
-    learn: true,
     source,
     maxTokenAgeMs: 86_400_000,
     skewMs: 10_000,

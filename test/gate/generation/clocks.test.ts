@@ -15,7 +15,7 @@ describe('the clock of a process', () => {
   it('is an hour slow: 11,000 changes are in force when it is right again, with one line in the log', async () => {
     const { scene } = await running();
     let slowMs = HOUR;
-    const slow = scene.process({ clock: () => scene.time.clock() - slowMs, learn: false });
+    const slow = scene.process({ clock: () => scene.time.clock() - slowMs });
     const changes = Array.from({ length: 11_000 }, (_, n): Change => [`client-${n}`, scene.time.clock() - n]);
     await scene.link.source.append!(changes);
     await scene.time.advance(10_000);
@@ -33,7 +33,7 @@ describe('the clock of a process', () => {
 
   it('is slow: what is not in force yet counts as unread, so that after maxSilenceMs it refuses', async () => {
     const { scene } = await running();
-    const slow = scene.process({ clock: () => scene.time.clock() - 2 * HOUR, learn: false });
+    const slow = scene.process({ clock: () => scene.time.clock() - 2 * HOUR });
     await scene.time.advance(10_000);
     expect(verdictOf(slow, 'kiosk', 5)).toBe('accepted');
     await scene.change('kiosk');
@@ -49,7 +49,7 @@ describe('the clock of a process', () => {
     async (maxTokenAgeMs) => {
       const { scene } = await running();
       let aheadMs = 0;
-      const api = scene.process({ clock: () => scene.time.clock() + aheadMs, learn: false, maxTokenAgeMs });
+      const api = scene.process({ clock: () => scene.time.clock() + aheadMs, maxTokenAgeMs });
       await scene.time.advance(2_000);
       for (aheadMs of [3 * DAY, 0, 9 * DAY, 0]) await scene.time.advance(7_000);
       expect(verdict(api, scene.record.get('pos')! - 1)).toBe('superseded');
@@ -64,7 +64,7 @@ async function writtenAnew(aheadMs: number, options: Partial<FollowerOptions> = 
   scene.record.set('pos', START);
   await scene.publish();
   const clock = { slowMs: aheadMs };
-  const api = scene.process({ clock: () => scene.time.clock() - clock.slowMs, learn: false, ...options });
+  const api = scene.process({ clock: () => scene.time.clock() - clock.slowMs, ...options });
   await scene.time.advance(7_000);
   return { scene, api, clock };
 }
@@ -137,7 +137,7 @@ describe('a floor of the future, of a client without an older floor in the log',
 describe('the clock of the publisher', () => {
   it('is ahead for two changes of a client: both are in force when their time has come', async () => {
     const scene = await publishing();
-    const api = scene.process({ learn: false });
+    const api = scene.process();
     await scene.time.advance(1_500);
     const nowMs = scene.time.clock();
     await scene.link.source.append!([

@@ -36,7 +36,6 @@ export function startFollower(options: Partial<FollowerOptions> = {}, time = fak
   const follower = new Follower({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
-    learn: true,
     maxTokenAgeMs: 24 * HOUR,
     skewMs: 10_000,
     maxStalenessMs: 60_000,

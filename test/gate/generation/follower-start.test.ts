@@ -51,7 +51,7 @@ describe('Follower without a source', () => {
 
   it('learns nothing from issue times', () => {
     const rule = { claim: 'iat', decimalString: false, toleranceMs: 10_000 };
-    const { follower } = startFollower({ rule, learn: false });
+    const { follower } = startFollower({ rule });
     expect(follower.verify('pos', { iat: START / 1000 })).toBe(START);
     expect(follower.verify('pos', { iat: START / 1000 - 60 })).toBe(START - 60_000);
     expect(follower.status().floors).toBe(0);

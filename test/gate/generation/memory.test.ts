@@ -104,7 +104,6 @@ class World {
   startProcess(index: number): void {
     void this.processes[index]?.follower.close();
     this.processes[index] = this.scene.process({
-      learn: false,
       pollMs: 1_000,
       skewMs: SKEW_MS,
       readTimeoutMs: 1_000,
@@ -138,7 +137,7 @@ class World {
 
   verdict(index: number, clientId: string, generation: number): string {
     const { follower } = this.processes[index]!;
-    return reasonOf(() => follower.verify(clientId, { generation })) ?? 'accepted';
+    return reasonOf(() => follower.recheck(clientId, generation)) ?? 'accepted';
   }
 
   /** What must hold at any moment. */

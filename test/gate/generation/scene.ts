@@ -170,7 +170,7 @@ export function memoryOn(time: FakeTime): ReturnType<typeof memoryGenerations> {
 
 /** What a process says about a token of `pos`. */
 export function verdict({ follower }: StartedFollower, generation: number): string {
-  return reasonOf(() => follower.verify('pos', { generation })) ?? 'accepted';
+  return reasonOf(() => follower.recheck('pos', generation)) ?? 'accepted';
 }
 
 /** A scene whose publisher runs, and has published a change of each of these clients. */

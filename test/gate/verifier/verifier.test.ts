@@ -1,5 +1,4 @@
 import { AuthError } from '../../../src/gate/index';
-import type { AuthenticateOptions } from '../../../src/gate/index';
 import { GateVerifier } from '../../../src/gate/verifier/verifier';
 import type { Verifier } from '../../../src/gate/verifier/verifier';
 import { readGateOptions } from '../../../src/gate/verifier/read-options';
@@ -18,7 +17,7 @@ function verifierWith(options: object = {}): GateVerifier & Verifier {
   const defaults = 'issuers' in options ? {} : single;
   const [own, internals] = splitInternals(options);
   const given = { ...defaults, clock: () => NOW_MS, logger: recordingLogger(), ...own };
-  const gate = new GateVerifier(readGateOptions(given as unknown as AuthenticateOptions, internals));
+  const gate = new GateVerifier(readGateOptions(given, internals));
   return Object.assign(gate, {
     known: (raw: string) => gate.verifierOf(raw).known(raw),
     verify: (raw: string) => gate.verifierOf(raw).verify(raw),

@@ -18,15 +18,7 @@ export interface Advice {
   /** What is wrong, and what to change elsewhere where no option helps. */
   readonly why: string;
   /** The option of `authenticate()` to set, and its value. */
-  readonly option?:
-    | 'issuer'
-    | 'audience'
-    | 'preset'
-    | 'generationClaim'
-    | 'maxTokenAgeSeconds'
-    | 'scopes.from'
-    | 'scopes.map'
-    | 'opaque';
+  readonly option?: 'issuer' | 'audience' | 'preset' | 'maxTokenAgeSeconds' | 'scopes.from' | 'scopes.map' | 'opaque';
   readonly value?: unknown;
   /** What helps instead of the option. */
   readonly otherwise?: string;
@@ -39,6 +31,8 @@ export interface AdviceContext {
   /** Of the preset. Default: found by the row itself. */
   readonly presetName?: PresetName | undefined;
   readonly jwksUri?: string | undefined;
+  /** Whether no option names the claim of the generation. */
+  readonly elseIat?: boolean;
   readonly scopes?: ScopeRule | undefined;
   /** Present where opaque tokens are introspected. */
   readonly opaque?: object | undefined;
@@ -47,16 +41,18 @@ export interface AdviceContext {
 /** The context of options of `authenticate()`. Introspection responses have `scope`, also where JWTs of the preset have another claim. */
 export function adviceContext(
   token: string,
-  given: Pick<IssuerOptions, 'preset' | 'scopes'> & {
-    readonly [name in 'issuer' | 'jwksUri']?: string | undefined;
-  } & Pick<AdviceContext, 'opaque'>,
+  given: { readonly issuer?: string | undefined } & Pick<
+    IssuerOptions,
+    'preset' | 'jwksUri' | 'generationClaim' | 'scopes' | 'opaque'
+  >,
 ): AdviceContext {
   const { issuer = '', jwksUri, opaque } = given;
-  const { name: presetName } = presetOf(given);
+  const elseIat = given.generationClaim === undefined;
+  const { name: presetName } = presetOf(issuer, given.preset);
   const preset: Preset = PRESETS[presetName];
   const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
   const scopes = SCOPES_OPTION.read(given.scopes, { factory: 'authenticate', name: 'scopes' });
-  return { issuer, jwksUri, opaque, presetName, preset: { ...preset, scopeClaims }, scopes };
+  return { issuer, jwksUri, opaque, elseIat, presetName, preset: { ...preset, scopeClaims }, scopes };
 }
 
 /**
@@ -117,10 +113,8 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
       return {
         why: `the key set of ${context.issuer} has no key ${describe(header['kid'])}: another server, realm or stage has signed the token; check that jwksUri (TILLGATE_JWKS_URI), where it is set, is the jwks_uri in the metadata of that issuer`,
       };
-    case 'generation_missing': {
-      const otherwise = 'have the authorization server add the claim';
-      return { why: 'the issuer stamps no generation', option: 'generationClaim', value: 'iat', otherwise };
-    }
+    case 'generation_missing':
+      return { why: context.elseIat ? NO_NUMBER : CLAIM_MISSING };
     case 'lifetime_too_long': {
       const value = Number(claims['exp']) - Number(claims['iat']);
       const otherwise = 'have the issuer shorten that';
@@ -140,6 +134,11 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
       return undefined;
   }
 }
+
+const CLAIM_MISSING =
+  'the token lacks the claim that generationClaim (TILLGATE_GENERATION_CLAIM) names: have the authorization server add it, or leave the option out, and tokens without the claim are compared by iat';
+const NO_NUMBER =
+  'the claim of the generation is null, or a floor of the client is not a time in ms: have the authorization server stamp a number and name its claim with generationClaim (TILLGATE_GENERATION_CLAIM), or publish times in ms';
 
 function issuerAdvice({ iss: issuer, tid, ver }: JsonObject, expected: string): Advice {
   const isOfOtherVersion = ver === '1.0' && typeof tid === 'string' && expected.includes(`/${tid}/v2.0`);

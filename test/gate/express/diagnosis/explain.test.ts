@@ -224,8 +224,8 @@ describe('advice', () => {
       'tokens without a generation',
       token({ claims: { generation: null } }),
       'generation_missing',
-      'the issuer stamps no generation',
-      { option: 'generationClaim', value: 'iat', ...have(server, 'add the claim') },
+      'the claim of the generation is null, or a floor of the client is not a time in ms: have the authorization server stamp a number and name its claim with generationClaim (TILLGATE_GENERATION_CLAIM), or publish times in ms',
+      {},
     ],
     [
       'tokens that live too long',

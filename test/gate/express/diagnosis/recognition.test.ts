@@ -195,7 +195,7 @@ describe('advice', () => {
     [
       'generation_missing',
       {},
-      'the issuer stamps no generation: set TILLGATE_GENERATION_CLAIM=iat, or have the authorization server add the claim',
+      'the token lacks the claim that generationClaim (TILLGATE_GENERATION_CLAIM) names: have the authorization server add it, or leave the option out, and tokens without the claim are compared by iat',
     ],
     [
       'lifetime_too_long',
@@ -245,7 +245,7 @@ describe('advice', () => {
     });
 
     it('is not where that preset is set', () => {
-      expect(adviceOn('generation_missing', keycloak, { preset: PRESETS.keycloak })).toContain('stamps no generation');
+      expect(adviceOn('generation_missing', keycloak, { preset: PRESETS.keycloak })).toContain('lacks the claim');
     });
 
     it('is not where it looks like none', () => {
