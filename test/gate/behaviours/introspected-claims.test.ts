@@ -46,6 +46,19 @@ describe('introspection responses', () => {
       );
     }
   });
+
+  it('can have the stamped number in ext, as those of Hydra', async () => {
+    const through = introspectingGate({ preset: 'hydra', generationClaim: 'ext.generation' });
+    const hydra = (ext: object): object => active({ generation: undefined, ext });
+    through.endpoint.tokens.set('newer', hydra({ generation: 1_790_000_000_002 }));
+    through.endpoint.tokens.set('older', hydra({ generation: 1_790_000_000_001 }));
+    through.endpoint.tokens.set('without', hydra({}));
+    const { body } = await through.get('newer').expect(200);
+    expect(body.auth.generation).toBe(1_790_000_000_002);
+    through.reached.length = 0;
+    expectRefusal(await through.get('older'), 'superseded', through);
+    expectRefusal(await through.get('without'), 'generation_missing', through);
+  });
 });
 
 it.each<[string, Readonly<Record<string, unknown>>, string]>([
