@@ -84,7 +84,7 @@ const BROKEN: readonly [string, string, RegExp, RegExp, Setup?][] = [
     'a generation of null',
     tokenOf({ ...RFC9068, generation: null }),
     /token: generation_missing: /,
-    /the issuer stamps no generation: set TILLGATE_GENERATION_CLAIM=iat, or /,
+    /the claim of the generation is null, .*: have the authorization server stamp a number and name its claim with generationClaim/,
   ],
   [
     'tokens that live too long',

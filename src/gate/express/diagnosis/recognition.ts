@@ -39,6 +39,7 @@ const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
   ['openiddict', [has('oi_tkn_id')]],
   ['identityserver', [typIs('at+jwt'), isArray('scope')]],
   ['identityserver', [typIs('at+jwt'), has('client_generation')]],
+  ['identityserver', [typIs('at+jwt'), ['jti is 32 hex digits', ({ jti }) => /^[0-9A-F]{32}$/.test(String(jti))]]],
   ['hydra', [typIs('JWT'), has('client_id'), isArray('scp')]],
 ];
 
