@@ -20,6 +20,7 @@ import type { AuthenticateOptions, GateOptions, IssuerOptions } from './options'
 import { readScopeList } from './scope-requirement';
 
 const FACTORY = 'authenticate';
+const SOME_ALGORITHMS = `an array with some of ${ALGORITHMS.join(', ')}`;
 
 /** OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3. */
 const METADATA = /\/\.well-known\/(?:openid-configuration|oauth-authorization-server)/;
@@ -111,7 +112,7 @@ export const ISSUER_OPTIONS = {
     fallback: { words: "by the issuer's URL, else rfc9068" },
     example: 'identityserver',
   }),
-  algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, ALGORITHMS),
+  algorithms: option(SOME_ALGORITHMS, acceptedAlgorithms, ALGORITHMS),
   scopes: SCOPES_OPTION,
   generationClaim: option.variable(
     'TILLGATE_GENERATION_CLAIM',
@@ -215,6 +216,14 @@ export type GateSettings = ReturnType<typeof completeGate>;
 export type IssuerSettings = ReturnType<typeof completeIssuer>;
 
 const SHARED_SECRET = 'a shared secret verifies no token: have the issuer sign with a key pair, whose keys are fetched';
+
+function acceptedAlgorithms(given: unknown): ReturnType<typeof readAlgorithms> {
+  const shared: unknown = isList(given) && given.find((one) => typeof one === 'string' && /^HS\d/.test(one));
+  if (typeof shared === 'string') {
+    throw wrong(`option "algorithms" must be ${SOME_ALGORITHMS}, got ${JSON.stringify(shared)}: ${SHARED_SECRET}`);
+  }
+  return readAlgorithms(given);
+}
 
 /**
  * Checks the options of `authenticate()`.

@@ -22,6 +22,8 @@ describe('authenticate(): wrong options throw at construction', () => {
   const preset = `must be one of ${PRESET_NAMES.join(', ')}, got`;
   const algorithms =
     'must be an array with some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, got';
+  const sharedSecret =
+    'a shared secret verifies no token: have the issuer sign with a key pair, whose keys are fetched';
   const claim = 'must be the name of a claim, or false to switch the check off, got';
   const source = 'must be a generation source, or its URL, got';
   const ms = (from: number, to: number): string => `must be a number of milliseconds from ${from} to ${to}, got`;
@@ -55,9 +57,10 @@ describe('authenticate(): wrong options throw at construction', () => {
     ['preset', 'constructor', `${preset} "constructor"`],
     ['preset', 'keyclok', `${preset} "keyclok"; did you mean "keycloak"?`],
     ['preset', 'duende', `${preset} "duende"`],
-    ['algorithms', ['HS256'], `${algorithms} an array of 1`],
+    ['algorithms', ['HS256'], `${algorithms} "HS256": ${sharedSecret}`],
     ['algorithms', ['none'], `${algorithms} an array of 1`],
-    ['algorithms', ['ES256', 'HS256'], `${algorithms} an array of 2`],
+    ['algorithms', ['ES256', 'HS256'], `${algorithms} "HS256": ${sharedSecret}`],
+    ['algorithms', ['ES256', 'none'], `${algorithms} an array of 2`],
     ['algorithms', [], `${algorithms} an empty array`],
     ['algorithms', 'RS256', `${algorithms} "RS256"`],
     ['scopes', null, 'must be an object, got null'],
