@@ -3,8 +3,8 @@
 // Pages for maintainers are left out: users of a package do not need them.
 // With --check, publint and attw check the tarballs.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ROOMS } from './build.mjs';
 import { toJavaScript } from './javascript.mjs';
@@ -41,6 +41,7 @@ async function pack(room) {
     if (!from) throw new Error(`src/${room} has no ${name}: run npm run build first`);
     cpSync(from, join(stage, name), { recursive: true, filter: isPacked });
   }
+  unlinkMissing(stage);
   const options = ['pack', '--json', '--ignore-scripts', '--pack-destination', out];
   const [{ filename }] = Object.values(JSON.parse(execFileSync('npm', options, { cwd: stage, encoding: 'utf8' })));
   rmSync(stage, { recursive: true });
@@ -49,6 +50,19 @@ async function pack(room) {
 
 function isPacked(path) {
   return !FOR_MAINTAINERS.has(relative(ROOT, path)) && !path.endsWith('.png');
+}
+
+/** Leaves the text of links to pages and pictures that the package does not have. */
+function unlinkMissing(folder) {
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.md')) continue;
+    const page = join(folder, name);
+    const unlinked = readFileSync(page, 'utf8').replace(
+      /!?\[([^\]]*)\]\(([^)#:\s]+\.(?:md|png|svg))(?:#[^)]*)?\)/g,
+      (link, text, target) => (existsSync(join(dirname(page), target)) ? link : text),
+    );
+    writeFileSync(page, unlinked);
+  }
 }
 
 /**

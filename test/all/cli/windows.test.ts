@@ -51,7 +51,10 @@ function dev(exitCode: number, ...command: string[]): { readonly status: number;
 
 describe('tillgate dev on Windows', () => {
   it('starts npx by cmd.exe, each argument as it was given, and ends with its exit code', () => {
-    expect(dev(7, 'npx', 'tsx', 'watch', 'src/my app.ts')).toMatchObject({ status: 7, stderr: '' });
+    expect(dev(7, 'npx', 'tsx', 'watch', 'src/my app.ts')).toMatchObject({
+      status: 7,
+      stderr: 'tillgate: npx ended with exit code 7, and dev with it\n',
+    });
     expect(readFileSync(path('given'), 'utf8').trimEnd().split('\n')).toEqual([
       ...['/d', '/s', '/c'],
       '"npx ^"tsx^" ^"watch^" ^"src/my^ app.ts^""',
