@@ -1,5 +1,5 @@
 import { option } from '../core/options';
-import { subjectOf } from '../core/subject-caller';
+import { SUBJECT_PREFIX, subjectOf } from '../core/subject-caller';
 import { FIRST_TIME_MS, isInFuture } from './generation';
 
 /** How far apart the clocks of an issuer's machines may be: by so much a token can outlive its floor. */
@@ -86,14 +86,11 @@ export class Floors {
 
   /** The floor of a caller. That of its subject counts too where it is named by that: triggers and publishers write the raw id. */
   get(clientId: string): number | undefined {
-    const subject = subjectOf(clientId);
-    const floor = Math.max(this.#own(clientId), subject === undefined ? -1 : this.#own(subject));
-    return floor < 0 ? undefined : floor;
-  }
-
-  /** The floor under this very name; -1: none. */
-  #own(id: string): number {
-    return Math.max(this.#current.get(id) ?? -1, this.#previous?.get(id) ?? -1);
+    const floor = Math.max(this.#current.get(clientId) ?? -1, this.#previous?.get(clientId) ?? -1);
+    if (!clientId.startsWith(SUBJECT_PREFIX)) return floor < 0 ? undefined : floor;
+    const subject = clientId.slice(SUBJECT_PREFIX.length);
+    const highest = Math.max(floor, this.#current.get(subject) ?? -1, this.#previous?.get(subject) ?? -1);
+    return highest < 0 ? undefined : highest;
   }
 
   /** Raises the floor of one client; `false` where it is as high already. */
@@ -102,7 +99,7 @@ export class Floors {
       this.hasCounter = true;
       this.onCounter?.();
     }
-    if (generation <= this.#own(clientId)) return false;
+    if (generation <= (this.get(clientId) ?? -1)) return false;
     this.#current.set(clientId, generation);
     this.onRaise?.(clientId);
     return true;

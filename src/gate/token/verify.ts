@@ -2,7 +2,7 @@ import { AuthError } from '../core/errors';
 import type { Clock } from '../core/clock';
 import { isObject } from '../core/objects';
 import { describe } from '../core/options';
-import { subjectCaller, subjectOf } from '../core/subject-caller';
+import { SUBJECT_PREFIX, subjectCaller, subjectOf } from '../core/subject-caller';
 import type { Caller } from './fair-queue';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
@@ -274,8 +274,11 @@ export function isBoundByDpop({ cnf }: JsonObject): boolean {
 }
 
 function readClientId(claims: JsonObject, { clientIdClaims, clientCanBeSubject }: Preset): string {
-  const odd = clientIdClaims.find((name) => subjectOf(claims[name]) !== undefined);
-  if (odd !== undefined) throw invalid(`${odd} begins with "sub:", as the names of callers without a client id do`);
+  for (const name of clientIdClaims) {
+    const id = claims[name];
+    if (typeof id !== 'string' || !id.startsWith(SUBJECT_PREFIX)) continue;
+    throw invalid(`${name} begins with "sub:", as the names of callers without a client id do`);
+  }
   for (const name of clientIdClaims) {
     const clientId = optionalText(claims, name);
     if (clientId === '') throw invalid('the client id is empty');
