@@ -1,16 +1,13 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { RequestListener } from 'node:http';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listen } from '../../support/listen';
 import type { Listening } from '../../support/listen';
 import { requireCommand } from '../setup/packages';
-import { eventually } from '../support/eventually';
 import { freePort } from '../support/free-port';
+import { startServer } from '../support/start-server';
 
 interface Haproxy {
   readonly port: number;
@@ -26,32 +23,7 @@ async function startHaproxy(backend: string): Promise<Haproxy> {
   const frontend = `frontend api\n  mode http\n  bind 127.0.0.1:${port}\n  default_backend gate`;
   const text = `defaults\n  mode http\n  ${limits}\n${frontend}\nbackend gate\n  retries 2\n  ${backend}\n`;
   await writeFile(join(folder, 'haproxy.cfg'), text);
-  const child = spawn('haproxy', ['-db', '-q', '-f', join(folder, 'haproxy.cfg')], { stdio: 'ignore' });
-  // A server must not outlive the tests, whatever ends them.
-  const onExit = (): void => void child.kill('SIGKILL');
-  process.once('exit', onExit);
-  const exited = once(child, 'exit');
-  await eventually('haproxy responds', () => {
-    if (child.exitCode !== null) throw new Error(`haproxy ended with ${child.exitCode}`);
-    return isOpen(port);
-  });
-  return {
-    port,
-    async stop() {
-      process.off('exit', onExit);
-      child.kill('SIGTERM');
-      await exited;
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
+  return startServer({ command: 'haproxy', args: ['-db', '-q', '-f', join(folder, 'haproxy.cfg')], folder, port });
 }
 
 /** What docs/operations.md says about haproxy. */

@@ -1,13 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import certificates from '../../support/certificates.json';
 import { requireCommand } from '../setup/packages';
-import { eventually } from '../support/eventually';
 import { freePort } from '../support/free-port';
+import { startServer } from '../support/start-server';
 
 /** An nginx of our own. */
 export interface NginxServer {
@@ -38,24 +35,7 @@ export async function startNginx(
   await writeFile(join(folder, 'tls/server.key'), certificates.server.privateKey, { mode: 0o600 });
   await writeFile(join(folder, 'nginx.conf'), configuration(local));
 
-  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], { stdio: 'ignore' });
-  // A server must not outlive the tests, whatever ends them.
-  const onExit = (): void => void child.kill('SIGKILL');
-  process.once('exit', onExit);
-  const exited = once(child, 'exit');
-  await eventually('nginx responds', () => {
-    if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`);
-    return isOpen(port);
-  });
-  return {
-    port,
-    async stop() {
-      process.off('exit', onExit);
-      child.kill('SIGTERM');
-      await exited;
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
+  return startServer({ command: 'nginx', args: ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], folder, port });
 }
 
 function replaceOnce(text: string, from: string, to: string): string {
@@ -76,12 +56,4 @@ access_log off;
 ${temporary.join('\n')}
 ${server}}
 `;
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
 }
