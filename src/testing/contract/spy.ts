@@ -51,103 +51,108 @@ export const PARSERS: readonly string[] = [
 const running = new AsyncLocalStorage<Run | undefined>();
 
 /** One spy per app, so that several lists of cases do not wrap each other's wrappers. */
-const spies = new WeakMap<object, ReturnType<typeof createSpy>>();
+const spies = new WeakMap<object, Spy>();
 
 /** Spies on the handlers of every route of an Express app, except for Tillgate's guards and gates and `.all()`. */
-export function spyOnHandlers(app: object): ReturnType<typeof createSpy> {
-  const known = spies.get(app) ?? createSpy(app);
+export function spyOnHandlers(app: object): Spy {
+  const known = spies.get(app) ?? new Spy(app);
   spies.set(app, known);
   return known;
 }
 
-function createSpy(app: object) {
-  const recordings = new WeakMap<IncomingMessage, Recording>();
-  let users = 0;
-  let restore: readonly (() => void)[] = [];
+/** Wraps the handlers of one app while it has users, and records what each followed request runs. */
+class Spy {
+  readonly #app: object;
+  readonly #recordings = new WeakMap<IncomingMessage, Recording>();
+  #users = 0;
+  readonly #restore: (() => void)[] = [];
 
-  /** An earlier handler lets a request go on when it calls `next()`: a guard that refuses does not. */
-  function earlier(handler: Handler, recording: Recording): Handler {
-    return (req, res, next) =>
-      handler(req, res, (error?: unknown) => {
-        const isKnown = recording.allowed.has(handler) || recording.allowed.has(handler.name);
-        if (!isError(error) && !isKnown) recording.passed.push(nameOf(handler));
-        next(error);
-      });
+  constructor(app: object) {
+    this.#app = app;
   }
 
-  function last(handler: Handler, recording: Recording): Handler {
-    const { ran, runs, res: response } = recording;
-    const run: Run = { handler, isOver: false };
-    const fail = (): void => void (run.isOver ||= !response.headersSent);
-    ran.add(handler);
-    runs.push(run);
-    return (req, res, next) => {
-      function callNext(error?: unknown): void {
-        if (!response.headersSent && !isError(error)) recording.passed.push(nameOf(handler));
-        fail();
-        // What responds after it is another function, unless it is told of an error.
-        running.run(isError(error) ? run : undefined, next, error);
-      }
-      try {
-        const result = running.run(run, () => handler(req, res, callNext));
-        if (result instanceof Promise) result.catch(fail);
-        return result;
-      } catch (error) {
-        fail();
-        throw error;
-      }
+  /** Traces this request from now on. */
+  follow(request: IncomingMessage, res: ServerResponse, beforeGuard: ContractSettings['beforeGuard']): Trace {
+    const runs: Run[] = [];
+    let writer: Run | 'another function' | undefined;
+    const writeHead = res.writeHead.bind(res) as (...args: unknown[]) => ServerResponse;
+    res.writeHead = function noteWriter(...args: unknown[]) {
+      writer ??= running.getStore() ?? 'another function';
+      return writeHead(...args);
     };
-  }
-
-  function wrap(handler: Handler, isLast: boolean): Handler {
-    return function spied(req, res, next) {
-      const recording = recordings.get(req);
-      if (!recording) return handler(req, res, next);
-      return (isLast ? last : earlier)(handler, recording)(req, res, next);
+    const recording: Recording = {
+      ...{ runs, res, passed: [], ran: new Set() },
+      allowed: new Set<unknown>([...PARSERS, ...beforeGuard]),
+      reached: () => runs.filter((run) => !run.isOver && writer !== run).map(({ handler }) => nameOf(handler)),
     };
+    this.#recordings.set(request, recording);
+    return recording;
   }
 
-  function wrapRoute({ stack }: NonNullable<Layer['route']>): readonly (() => void)[] {
+  /** Wraps the handlers, until as many calls of `release()`. */
+  install(): void {
+    if (this.#users++ > 0) return;
+    const routes = routesOf(layersOf(this.#app) ?? []);
+    this.#restore.push(...routes.flatMap((route) => this.#wrapRoute(route)));
+  }
+
+  /** Restores the handlers when no other user is left. */
+  release(): void {
+    if (--this.#users > 0) return;
+    for (const undo of this.#restore.splice(0)) undo();
+  }
+
+  /** Wraps the handlers of a route, and returns what restores each. */
+  #wrapRoute({ stack }: NonNullable<Layer['route']>): readonly (() => void)[] {
     const layers = stack.filter((layer) => layer.method !== undefined && classify(layer.handle).kind === 'handler');
     return layers.map((layer) => {
       const { handle } = layer;
       const isLast = layer === layers.findLast(({ method }) => method === layer.method);
       const wrapped = layer as { handle: object };
-      wrapped.handle = wrap(handle as Handler, isLast);
+      wrapped.handle = wrap(handle as Handler, isLast ? last : earlier, this.#recordings);
       return () => void (wrapped.handle = handle);
     });
   }
+}
 
-  return {
-    /** Traces this request from now on. */
-    follow(request: IncomingMessage, res: ServerResponse, beforeGuard: ContractSettings['beforeGuard']): Trace {
-      const runs: Run[] = [];
-      let writer: Run | 'another function' | undefined;
-      const writeHead = res.writeHead.bind(res) as (...args: unknown[]) => ServerResponse;
-      res.writeHead = function noteWriter(...args: unknown[]) {
-        writer ??= running.getStore() ?? 'another function';
-        return writeHead(...args);
-      };
-      const recording: Recording = {
-        ...{ runs, res, passed: [], ran: new Set() },
-        allowed: new Set<unknown>([...PARSERS, ...beforeGuard]),
-        reached: () => runs.filter((run) => !run.isOver && writer !== run).map(({ handler }) => nameOf(handler)),
-      };
-      recordings.set(request, recording);
-      return recording;
-    },
-    /** Wraps the handlers, until as many calls of `release()`. */
-    install() {
-      if (users === 0) restore = routesOf(layersOf(app) ?? []).flatMap(wrapRoute);
-      users += 1;
-    },
-    /** Restores the handlers when no other user is left. */
-    release() {
-      users -= 1;
-      if (users > 0) return;
-      for (const undo of restore) undo();
-      restore = [];
-    },
+function wrap(handler: Handler, recorded: typeof last, recordings: WeakMap<IncomingMessage, Recording>): Handler {
+  return function spied(req, res, next) {
+    const recording = recordings.get(req);
+    return (recording ? recorded(handler, recording) : handler)(req, res, next);
+  };
+}
+
+/** An earlier handler lets a request go on when it calls `next()`: a guard that refuses does not. */
+function earlier(handler: Handler, recording: Recording): Handler {
+  return (req, res, next) =>
+    handler(req, res, (error?: unknown) => {
+      const isKnown = recording.allowed.has(handler) || recording.allowed.has(handler.name);
+      if (!isError(error) && !isKnown) recording.passed.push(nameOf(handler));
+      next(error);
+    });
+}
+
+function last(handler: Handler, recording: Recording): Handler {
+  const { ran, runs, res: response } = recording;
+  const run: Run = { handler, isOver: false };
+  const fail = (): void => void (run.isOver ||= !response.headersSent);
+  ran.add(handler);
+  runs.push(run);
+  return (req, res, next) => {
+    function callNext(error?: unknown): void {
+      if (!response.headersSent && !isError(error)) recording.passed.push(nameOf(handler));
+      fail();
+      // What responds after it is another function, unless it is told of an error.
+      running.run(isError(error) ? run : undefined, next, error);
+    }
+    try {
+      const result = running.run(run, () => handler(req, res, callNext));
+      if (result instanceof Promise) result.catch(fail);
+      return result;
+    } catch (error) {
+      fail();
+      throw error;
+    }
   };
 }
 
