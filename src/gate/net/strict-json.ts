@@ -106,7 +106,7 @@ function withoutPrototypes(
   standIns?: ReadonlyMap<string, string>,
 ): { readonly value: unknown; readonly members: number } {
   const root: Record<string, unknown> = { parsed };
-  const nested = isNested(parsed) ? [{ holder: root, name: 'parsed' }] : [];
+  const nested = typeof parsed === 'object' && parsed !== null ? [{ holder: root, name: 'parsed' }] : [];
   let members = 0;
   // The list grows while it is read.
   for (const { holder, name } of nested) {
@@ -121,7 +121,7 @@ function withoutPrototypes(
         copy[own] = member;
         members++;
       }
-      if (isNested(member)) nested.push({ holder: copy, name: own });
+      if (typeof member === 'object' && member !== null) nested.push({ holder: copy, name: own });
     }
     holder[name] = copy;
   }
@@ -136,18 +136,15 @@ function withoutPrototype(): Record<string, unknown> {
   return Object.setPrototypeOf({}, null) as Record<string, unknown>;
 }
 
-function isNested(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
-}
-
 /** Freezes what was parsed, to its depth. */
 export function freezeJson<Value>(value: Value): Value {
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();
-    if (!isNested(next) || Object.isFrozen(next)) continue;
+    // What is not an object counts as frozen.
+    if (Object.isFrozen(next)) continue;
     Object.freeze(next);
-    for (const member of Object.values(next as object)) if (isNested(member)) open.push(member);
+    for (const member of Object.values(next as object)) if (!Object.isFrozen(member)) open.push(member);
   }
   return value;
 }

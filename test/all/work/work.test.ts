@@ -8,18 +8,18 @@ const run = promisify(execFile);
 type Work = Readonly<Record<string, { readonly calls: number; readonly bytes: number }>>;
 
 /**
- * What a request may cost at most, a few hundredths above what it costs: both counts are the same on every machine.
+ * What a request may cost at most, a call or a few hundredths above what it costs: both counts are the same on every machine.
  * `req.auth` alone is 800 bytes of it: V8 makes a new hidden class for a member that is added to Express's request.
  * The floors of two tables, their records and the state of the log are 4 calls of `hot` and `new`, the scopes of all guards of a row 11 of
  * 'wrong scope'. Refusals without a logger prepare no line.
  * A higher limit makes every request dearer: `npm run bench` shows by how much.
  */
 const AT_MOST: Work = {
-  hot: { calls: 41, bytes: 2_950 },
-  new: { calls: 130, bytes: 16_700 },
+  hot: { calls: 40, bytes: 2_950 },
+  new: { calls: 114, bytes: 16_700 },
   'no token': { calls: 28, bytes: 0 },
   expired: { calls: 63, bytes: 300 },
-  'wrong scope': { calls: 89, bytes: 1_900 },
+  'wrong scope': { calls: 86, bytes: 1_900 },
 };
 
 describe('the work of one request', () => {
@@ -37,6 +37,8 @@ describe('the work of one request', () => {
   it.each(Object.entries(AT_MOST))('stays below its limits: %s', (name, { calls, bytes }) => {
     expect(work[name]?.calls).toBeGreaterThan(10);
     expect(work[name]?.calls).toBeLessThanOrEqual(calls);
+    // A fraction is something that happened once in many requests: a timer fired, and the count depends on the machine.
+    expect(Number.isInteger(work[name]?.calls)).toBe(true);
     expect(work[name]?.bytes).toBeLessThanOrEqual(bytes);
   });
 
