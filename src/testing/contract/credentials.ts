@@ -92,6 +92,17 @@ const CLAIMS: readonly (readonly [what: string, codes: readonly Reason[], claims
   ['a token that is valid soon by a text', NOT_YET, ({ iat }) => ({ nbf: String(iat + 600) })],
 ];
 
+/** Headers of tokens that are signed with a foreign key. */
+const HEADERS: readonly (readonly [what: string, codes: readonly Reason[], header: TestToken['header']])[] = [
+  ['alg none in other letters', ['algorithm_not_allowed', 'malformed_token'], { alg: 'nOnE' }],
+  ['a token signed with a foreign key, without a key id', ['bad_signature', 'unknown_key'], { kid: undefined }],
+  [
+    'a token that names where its key is',
+    ['bad_signature'],
+    { jku: `https://${ELSEWHERE}/jwks.json`, x5u: `https://${ELSEWHERE}/key.pem` },
+  ],
+];
+
 /** All attacks, in the order in which a gate checks for them. */
 export const ATTACKS: readonly Attack[] = [
   { name: 'a request without a token', accepted: [NO_TOKEN], send: () => ({}), on: 'every operation' },
@@ -121,24 +132,15 @@ export const ATTACKS: readonly Attack[] = [
     header: { crit: ['x-unknown'], 'x-unknown': true },
   }),
   ofTillgate('a token of another type', 'wrong_type', { header: { typ: 'dpop+jwt' } }),
-  badToken('alg none in other letters', ['algorithm_not_allowed', 'malformed_token'], () => ({
-    ...FOREIGN,
-    header: { alg: 'nOnE' },
-  })),
-  badToken('a token that names where its key is', ['bad_signature'], () => ({
-    ...FOREIGN,
-    header: { jku: `https://${ELSEWHERE}/jwks.json`, x5u: `https://${ELSEWHERE}/key.pem` },
-  })),
-  badToken('a token signed with a foreign key, without a key id', ['bad_signature', 'unknown_key'], () => ({
-    ...FOREIGN,
-    header: { kid: undefined },
-  })),
-  resigned('a token that brings its own key', (key, header) => {
-    return [{ ...header, jwk: { ...key.jwk, kid: header['kid'] } }, (input) => key.sign(input)];
-  }),
-  resigned('a token that brings its own certificate', (key, header) => {
-    return [{ ...header, x5c: [certificateOf(key)] }, (input) => key.sign(input)];
-  }),
+  ...HEADERS.map(([what, codes, header]) => badToken(what, codes, () => ({ ...FOREIGN, header }))),
+  resigned('a token that brings its own key', ({ jwk, sign }, header) => [
+    { ...header, jwk: { ...jwk, kid: header['kid'] } },
+    sign,
+  ]),
+  resigned('a token that brings its own certificate', (key, header) => [
+    { ...header, x5c: [certificateOf(key)] },
+    key.sign,
+  ]),
   resigned('a token with zeros for its signature', (_key, header) => [header, () => Buffer.alloc(64)]),
   ...['', 'secret', 'changeme', 'your-256-bit-secret'].map((secret) =>
     resigned(`a token signed with the secret "${secret}"`, hmacWith(secret)),
@@ -234,13 +236,9 @@ const MAX_SIMILAR = 120;
 
 /** The smallest sufficient sets: each alternative of an operation. */
 export function sufficientSets(alternatives: Alternatives): readonly ScopeSet[] {
-  const sets = alternatives.map((scopes) => {
-    return {
-      name: scopes.length === 0 ? 'a token without scopes' : `a token with only ${scopes.join(' and ')}`,
-      scopes,
-    };
-  });
-  return withoutRepeats(sets);
+  const nameOf = (scopes: readonly string[]): string =>
+    scopes.length === 0 ? 'a token without scopes' : `a token with only ${scopes.join(' and ')}`;
+  return withoutRepeats(alternatives.map((scopes) => ({ name: nameOf(scopes), scopes })));
 }
 
 /** Insufficient: no scope, alternatives without a scope, all scopes but one of each, and names that are only similar. */

@@ -1,6 +1,10 @@
+import type { TokenTransport } from './credentials';
 import type { Operation } from './operation';
 import type { Id } from './requests';
 import type { ApiResponse, Mismatch } from './responses';
+
+/** Somebody who may not call an operation, and the status that its plain request gets. */
+export type Caller = readonly [who: string, transport: TokenTransport, plain: number | undefined];
 
 /** What the cases of an API have seen so far. */
 export interface Findings {
@@ -33,6 +37,10 @@ export interface OperationFindings {
   readonly withoutCase: Map<string, string>;
   /** Whether attacks were left out because of a rate limit. */
   wasLimited: boolean;
+  /** Callers who may not call it, once they are known. */
+  weakCallers?: Promise<readonly Caller[]>;
+  /** Whether it takes tokens of the issuer, once that is known. */
+  takesTokens?: Promise<boolean>;
 }
 
 /** A refused request whose handlers may still be called. */

@@ -1,5 +1,6 @@
 import { isObject } from 'tillgate/internal';
 import type { TokenTransport } from './credentials';
+import type { Caller } from './findings';
 import type { Operation } from './operation';
 import type { Variant } from './requests';
 import { mediaTypeOf, REFUSALS } from './responses';
@@ -14,21 +15,15 @@ export type Finding = string | { readonly text: string; readonly exchange: Excha
 /** What an attack has found, or why it has nothing to try. */
 export type Found = readonly Finding[] | string;
 
-/** Somebody who may not call an operation, and the status that its plain request gets. */
-type Caller = readonly [who: string, transport: TokenTransport, plain: number | undefined];
-
 export const NOBODY = 'without a token';
 export const WITHOUT_SCOPES = 'with a token without scopes';
-const weakCallers = new WeakMap<Operation, Promise<readonly Caller[]>>();
 
 /**
  * Callers who may not: without a token, and with a good one that has no scope. Those whose plain request is open are left
  * out: that is the finding of another case.
  */
 export function weakCredentials(subject: Subject): Promise<readonly Caller[]> {
-  const known = weakCallers.get(subject.operation) ?? findWeak();
-  weakCallers.set(subject.operation, known);
-  return known;
+  return (subject.findings.of(subject.operation).weakCallers ??= findWeak());
 
   async function findWeak(): Promise<readonly Caller[]> {
     const needsScopes = subject.operation.security.every((scopes) => scopes.length > 0);

@@ -6,7 +6,6 @@ import type { Attack, TokenTransport } from './credentials';
 import { noteDifference } from './findings';
 import { makeMissing } from './makers';
 import { adviceOnNeeds } from './operation';
-import type { Operation } from './operation';
 import { assertNoMismatch } from './responses';
 import type { ApiResponse, ExpectedRefusal, Mismatch } from './responses';
 import { caseOf, eachOf, send, tokenWith } from './subject';
@@ -195,15 +194,11 @@ export async function detailOf({ api, operation }: Subject, { headers }: TokenTr
   return checks.find(({ outcome }) => outcome === 'failed')?.detail;
 }
 
-const takers = new WeakMap<Operation, Promise<boolean>>();
-
 /** Whether the operation takes tokens of the issuer: always, unless the document says that its token is an API key. */
 function takesToken(subject: Subject): Promise<boolean> {
-  const { operation } = subject;
-  const known =
-    operation.hasKey && operation.access === 'token' ? (takers.get(operation) ?? ask()) : Promise.resolve(true);
-  takers.set(operation, known);
-  return known;
+  const { operation, findings } = subject;
+  const isKey = operation.hasKey && operation.access === 'token';
+  return (findings.of(operation).takesTokens ??= isKey ? ask() : Promise.resolve(true));
 
   async function ask(): Promise<boolean> {
     const responses = await eachOf(

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { attempt, isObject } from 'tillgate/internal';
-import { dereference } from '../openapi/document';
+import { contentOf, dereference, record } from '../openapi/document';
 import { sampleText } from './sample-texts';
 
 /** A JSON Schema. */
@@ -54,7 +54,7 @@ export function sampleOf(
 
 /** The schema of the first media type of a request body or a response. */
 export function schemaIn(document: object, holder: unknown): unknown {
-  const [media] = Object.values(record(record(dereference(document, holder))['content']));
+  const [media] = Object.values(contentOf(document, holder));
   return record(media)['schema'];
 }
 
@@ -311,10 +311,6 @@ function sampleNumber(schema: Schema, isInteger: boolean, shift: number): number
 
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
-}
-
-function record(value: unknown): Schema {
-  return isObject(value) ? value : {};
 }
 
 function number(value: unknown, fallback: number): number {

@@ -1,5 +1,5 @@
-import { attempt, isObject } from 'tillgate/internal';
-import { dereference } from '../openapi/document';
+import { attempt } from 'tillgate/internal';
+import { contentOf, dereference, record } from '../openapi/document';
 import type { LocatedOperation, Parameter } from '../openapi/document';
 import { textOf, writeParameter } from './parameters';
 import type { ApiRequest } from './responses';
@@ -113,10 +113,9 @@ export function bodyAs(
 
 /** Another JSON body that the operation allows; `undefined` where none is found. */
 export function otherBody(document: object, { operation }: LocatedOperation, body: string): string | undefined {
-  const requestBody = dereference(document, operation.requestBody);
-  const content = isObject(requestBody) && isObject(requestBody['content']) ? requestBody['content'] : {};
-  const [, media] = Object.entries(content).find(([type]) => /json/.test(type)) ?? [];
-  const schema = isObject(media) ? media['schema'] : undefined;
+  const [, media] =
+    Object.entries(contentOf(document, operation.requestBody)).find(([type]) => /json/.test(type)) ?? [];
+  const { schema } = record(media);
   const { isValid } = schemaValidators(document);
   const found = Array.from({ length: VARIANTS }, (_, variant) => VARIANTS - 1 - variant).flatMap((variant) => {
     const value = schema && attempt(() => sampleOf(document, schema, { withExamples: false, variant, isValid }));
@@ -127,8 +126,7 @@ export function otherBody(document: object, { operation }: LocatedOperation, bod
 }
 
 function bodyOf(document: object, { operation }: LocatedOperation, given: SampleRequest, only?: string) {
-  const requestBody = dereference(document, operation.requestBody);
-  const content = isObject(requestBody) && isObject(requestBody['content']) ? requestBody['content'] : {};
+  const content = contentOf(document, operation.requestBody);
   const types = Object.keys(content);
   if (types.length === 0) {
     return { type: undefined, body: given.body === undefined ? undefined : JSON.stringify(given.body) };
@@ -172,12 +170,10 @@ function multipart(value: unknown): string {
  */
 function exampleOf(document: object, holder: unknown, what: string, withExamples = true): unknown {
   try {
-    const found = dereference(document, holder);
-    const { example, examples, schema, content } = isObject(found) ? found : {};
-    const inner = isObject(content) ? Object.values(content)[0] : undefined;
+    const { example, examples, schema } = record(dereference(document, holder));
+    const [inner] = Object.values(contentOf(document, holder));
     if (inner !== undefined) return exampleOf(document, inner, what, withExamples);
-    const first = dereference(document, isObject(examples) ? Object.values(examples)[0] : undefined);
-    const { value, dataValue = value } = isObject(first) ? first : {};
+    const { value, dataValue = value } = record(dereference(document, Object.values(record(examples))[0]));
     const named = withExamples ? (example ?? dataValue) : undefined;
     const { wrongIn, isValid } = schemaValidators(document);
     if (schema === undefined) return named ?? 'sample';
@@ -212,6 +208,5 @@ function attemptValue(make: () => unknown): { readonly value?: unknown; readonly
 }
 
 function texts(values: unknown): Record<string, string> {
-  if (!isObject(values)) return {};
-  return Object.fromEntries(Object.entries(values).map(([name, one]) => [name, textOf(one)]));
+  return Object.fromEntries(Object.entries(record(values)).map(([name, one]) => [name, textOf(one)]));
 }

@@ -1,5 +1,4 @@
-import { isObject } from 'tillgate/internal';
-import { dereference } from '../openapi/document';
+import { contentOf } from '../openapi/document';
 import type { Parameter } from '../openapi/document';
 import { base64, together, withCookie, withHeaders, withMember, withQuery } from './requests';
 import type { Variant } from './requests';
@@ -219,10 +218,8 @@ function withParameter({ name, in: place }: Parameter, value: unknown): Variant 
 }
 
 function otherBodies({ operation: at, api: { document } }: Subject): readonly Variant[] {
-  const { operation } = at;
-  const requestBody = dereference(document, operation.requestBody);
-  if (!isObject(requestBody)) return [];
-  const types = isObject(requestBody['content']) ? Object.keys(requestBody['content']) : [];
+  const types = Object.keys(contentOf(document, at.operation.requestBody));
+  if (types.length === 0) return [];
   const others = [...types.slice(1), 'text/plain', 'application/x-www-form-urlencoded'];
   const samples = types.length < 2 ? [] : types.flatMap((name) => bodyAs(document, at, name) ?? []);
   return [
@@ -242,10 +239,7 @@ function otherBodies({ operation: at, api: { document } }: Subject): readonly Va
 }
 
 function otherTypes({ operation: { operation }, api: { document, isFull } }: Subject): readonly Variant[] {
-  const documented = Object.values(operation.responses ?? {}).flatMap((one) => {
-    const response = dereference(document, one);
-    return isObject(response) && isObject(response['content']) ? Object.keys(response['content']) : [];
-  });
+  const documented = Object.values(operation.responses ?? {}).flatMap((one) => Object.keys(contentOf(document, one)));
   const usual = ['text/csv', 'text/html', 'application/xml', 'application/pdf', 'text/event-stream'];
   return [...new Set([...documented, ...(isFull ? usual : [])])].map((type) => ({
     name: `with Accept: ${type}`,

@@ -124,7 +124,7 @@ export interface TestKey {
   readonly keyId: string;
   /** The public key (RFC 7517 section 4). */
   readonly jwk: Readonly<Record<string, unknown>>;
-  sign(input: string): Buffer;
+  sign(this: void, input: string): Buffer;
   /** An HMAC whose secret is the public key: a gate that pins no algorithm accepts it (RFC 8725 section 2.1). */
   signHmac(input: string): Buffer;
 }

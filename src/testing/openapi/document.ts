@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import type * as jsYaml from 'js-yaml';
 import { isObject, ownValue } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
-import { bundle, dereference } from './references';
+import { bundle, dereference, record } from './references';
 
-export { dereference, nodeAt, toFragment } from './references';
+export { contentOf, dereference, nodeAt, record, toFragment } from './references';
 
 /** The part of an OpenAPI 3 document that Tillgate reads. */
 export interface ContractDocument {
@@ -125,10 +125,6 @@ export function everyOperation(document: ContractDocument, basePath = ''): reado
 function pathItemOf(document: ContractDocument, given: unknown): PathItem | undefined {
   const target = dereference(document, given);
   return isObject(target) && isObject(given) ? { ...target, ...given } : undefined;
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return isObject(value) ? value : {};
 }
 
 /** Prefix of every path of the document: the path of its first server, without a slash at the end. */

@@ -48,6 +48,16 @@ function member({ names, value }: DocumentNode, name: string): DocumentNode {
   return { names: [...names, name], value: ownValue(value, name) };
 }
 
+/** A value as an object; without members where it is none. */
+export function record(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+/** The media types of a request body or a response, with what is said of each. */
+export function contentOf(document: object, holder: unknown): Readonly<Record<string, unknown>> {
+  return record(record(dereference(document, holder))['content']);
+}
+
 /** A URI fragment for a node of a document: names escaped by RFC 6901 section 3, then percent-encoded (section 6). */
 export function toFragment(names: readonly string[]): string {
   return names.map((name) => `/${encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'))}`).join('');

@@ -2,8 +2,10 @@ import express from 'express';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { auth, requiredScopes, scopeIncludesAny } from 'express-oauth2-jwt-bearer';
 import { authenticate, requireAuthenticated, requireScope } from '../../../src/gate';
+import { attempt } from '../../../src/gate/internal';
 import type { HttpTestIssuer, TestIssuer } from '../../../src/testing';
 import { sampleOf } from '../../../src/testing/contract/sampler';
+import { schemaValidators } from '../../../src/testing/contract/schemas';
 import { basePathOf, dereference, everyOperation, loadDocument } from '../../../src/testing/openapi/document';
 import type { LocatedOperation } from '../../../src/testing/openapi/document';
 import { homemadeGate } from '../../testing/homemade-gate';
@@ -33,6 +35,7 @@ function securityOf(vocabulary: Vocabulary, issuer: TestIssuer | HttpTestIssuer)
       gate: authenticate({ ...issuer.options, logger: silent }) as RequestHandler,
       guard(_operation, alternatives) {
         if (alternatives.some((scopes) => scopes.length === 0)) return requireAuthenticated() as RequestHandler;
+        if (alternatives.every((scopes) => scopes.length === 1)) return requireScope({ anyOf: alternatives.flat() });
         const guards = alternatives.map((scopes) => requireScope(scopes) as RequestHandler);
         return guards.length === 1 ? (guards[0] as RequestHandler) : anyOf(guards);
       },
@@ -158,9 +161,11 @@ function responder(document: object, { operation, method }: LocatedOperation): R
 
 function makeBody(document: object, schema: object | undefined): unknown {
   if (schema === undefined) return undefined;
-  try {
-    return sampleOf(document, schema, { without: 'writeOnly' });
-  } catch {
-    return {};
+  // An example of a document may be wrong.
+  const { isValid } = schemaValidators(document);
+  for (const withExamples of [true, false]) {
+    const made = attempt(() => sampleOf(document, schema, { without: 'writeOnly', withExamples, isValid }));
+    if (made !== undefined && isValid(schema, made)) return made;
   }
+  return {};
 }

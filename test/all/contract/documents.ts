@@ -35,9 +35,9 @@ export function exampleDocuments(): readonly PublicDocument[] {
   });
 }
 
-const APIS = ['squareup.com', 'spotify.com', 'stripe.com'];
+const APIS = ['squareup.com', 'spotify.com', 'stripe.com', 'slack.com', 'lyft.com'];
 
-/** Square, Spotify and Stripe, with as many of their paths, evenly taken. */
+/** Square, Spotify, Stripe, Slack and Lyft, with as many of their paths, evenly taken. */
 export function largeDocuments(paths: number): readonly PublicDocument[] {
   return APIS.map((name) => {
     const { content } = read(DIRECTORY, join(DIRECTORY, `${name}.json`));
