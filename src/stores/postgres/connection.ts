@@ -26,24 +26,7 @@ export interface PostgresPool {
 /** Runs one statement, bounded in time, and returns its rows. @throws SourceError */
 export type PostgresQuery = (text: string, values?: unknown[]) => Promise<readonly unknown[]>;
 
-/** One connection of the caller's pool. */
-export interface PostgresConnection {
-  /** Runs `work` on it; after a failure it is not used again. */
-  use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value>;
-  /** Ends it; the next use opens another one. */
-  drop(): void;
-  close(): void;
-}
-
-/** What the server may take of the time limit, so that it has ended a statement before the caller gives up on it. */
-const SERVER_SHARE = 0.9;
-const SET_LIMITS = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)";
-
-/**
- * Keeps one connection of the caller's pool, opened on its first use and after a failure. It has settings of its own, so it is
- * destroyed at the end and not given back. Every failure is a `SourceError`.
- */
-export function postgresConnection(options: {
+interface ConnectionOptions {
   readonly pool: PostgresPool;
   /** Longest time for one statement, and for a connection, in ms. */
   readonly timeoutMs: number;
@@ -51,80 +34,114 @@ export function postgresConnection(options: {
   readonly setUp?: (query: PostgresQuery) => Promise<void>;
   /** Called for every notification, and when the connection is lost or ended. */
   readonly wake?: () => void;
-}): PostgresConnection {
-  const { pool, timeoutMs, schedule, setUp, wake = () => undefined } = options;
-  let opened: Promise<PostgresQuery> | undefined;
-  let end = (): void => undefined;
-  let closed = false;
+}
 
-  const limited = <Value>(work: Promise<Value>): Promise<Value> => withTimeLimit(work, timeoutMs, schedule, noResponse);
+/** What the server may take of the time limit, so that it has ended a statement before the caller gives up on it. */
+const SERVER_SHARE = 0.9;
+const SET_LIMITS = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)";
+const CLOSED = 'PostgreSQL: the source is closed';
 
-  async function connect(): Promise<PostgresClient> {
+/**
+ * Keeps one connection of the caller's pool, opened on its first use and after a failure. It has settings of its own, so it is
+ * destroyed at the end and not given back. Every failure is a `SourceError`.
+ */
+export class PostgresConnection {
+  readonly #options: ConnectionOptions;
+  #opened: Promise<PostgresQuery> | undefined;
+  #session: Session | undefined;
+  #isClosed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Runs `work` on it; after a failure it is not used again. */
+  async use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value> {
+    if (this.#isClosed) throw new SourceError(CLOSED);
+    try {
+      return await work(await (this.#opened ??= this.#open()));
+    } catch (error) {
+      this.drop();
+      throw error;
+    }
+  }
+
+  /** Ends it; the next use opens another one. */
+  drop(): void {
+    this.#opened = undefined;
+    this.#session?.end();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.drop();
+  }
+
+  async #open(): Promise<PostgresQuery> {
+    const { timeoutMs, setUp } = this.#options;
+    const client = await this.#connect();
+    const session = new Session(client, this.#options, () => (this.#opened = undefined));
+    this.#session = session;
+    if (this.#isClosed) session.end();
+    const query: PostgresQuery = (text, values) => session.query(text, values);
+    await query(SET_LIMITS, [String(Math.ceil(timeoutMs * SERVER_SHARE))]);
+    await setUp?.(query);
+    return query;
+  }
+
+  async #connect(): Promise<PostgresClient> {
+    const { pool, timeoutMs, schedule } = this.#options;
     const connecting = (async () => pool.connect())();
     try {
-      return await limited(connecting);
+      return await withTimeLimit(connecting, timeoutMs, schedule, noResponse);
     } catch (error) {
       // A connection that opens after the time limit goes back to the pool.
       connecting.then((client) => client.release()).catch(() => undefined);
       throw postgresFailure(error);
     }
   }
+}
 
-  async function open(): Promise<PostgresQuery> {
-    const client = await connect();
-    let failure: SourceError | undefined;
-    let isOpen = true;
-    let last: Promise<unknown> = Promise.resolve();
-    const destroy = (): void => {
-      if (!isOpen) return;
-      [isOpen, opened] = [false, undefined];
-      client.release(true);
-      wake();
-    };
+/** One client of the pool, from when it is connected until it is destroyed. */
+class Session {
+  readonly #client: PostgresClient;
+  readonly #options: ConnectionOptions;
+  readonly #onEnd: () => void;
+  #isOpen = true;
+  /** Why it was lost. */
+  #failure: SourceError | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(client: PostgresClient, options: ConnectionOptions, onEnd: () => void) {
+    this.#client = client;
+    this.#options = options;
+    this.#onEnd = onEnd;
     // Not removed when the connection is destroyed: an 'error' without a listener would end the process.
-    client.on('error', (error) => {
-      failure = postgresFailure(error);
-      destroy();
-    });
-    client.on('notification', wake);
-    async function query(text: string, values?: unknown[]): Promise<readonly unknown[]> {
-      if (!isOpen) throw failure ?? new SourceError('PostgreSQL: the source is closed');
-      // One after the other: pg warns of a query that begins before the one before it has ended.
-      const asked = last.then(() => client.query(text, values));
-      last = asked.catch(() => undefined);
-      try {
-        return (await limited(asked)).rows;
-      } catch (error) {
-        throw failure ?? postgresFailure(error);
-      }
-    }
-    end = destroy;
-    if (closed) destroy();
-    await query(SET_LIMITS, [String(Math.ceil(timeoutMs * SERVER_SHARE))]);
-    await setUp?.(query);
-    return query;
+    client.on('error', (error) => this.end(postgresFailure(error)));
+    client.on('notification', () => options.wake?.());
   }
 
-  const drop = (): void => {
-    opened = undefined;
-    end();
-  };
-  return {
-    async use(work) {
-      if (closed) throw new SourceError('PostgreSQL: the source is closed');
-      try {
-        return await work(await (opened ??= open()));
-      } catch (error) {
-        drop();
-        throw error;
-      }
-    },
-    drop,
-    close() {
-      closed = true;
-      drop();
-    },
-  };
+  async query(text: string, values?: unknown[]): Promise<readonly unknown[]> {
+    const { timeoutMs, schedule } = this.#options;
+    if (!this.#isOpen) throw this.#failure ?? new SourceError(CLOSED);
+    // One after the other: pg warns of a query that begins before the one before it has ended.
+    const asked = this.#last.then(() => this.#client.query(text, values));
+    this.#last = asked.catch(() => undefined);
+    try {
+      return (await withTimeLimit(asked, timeoutMs, schedule, noResponse)).rows;
+    } catch (error) {
+      throw this.#failure ?? postgresFailure(error);
+    }
+  }
+
+  end(failure = this.#failure): void {
+    this.#failure = failure;
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#onEnd();
+    this.#client.release(true);
+    this.#options.wake?.();
+  }
 }
 
 /** What to do where there is no table of generations. */

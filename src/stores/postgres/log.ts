@@ -6,7 +6,7 @@ import { dependencies, loadPeer, option, readOptions, refuseOption } from 'tillg
 import type { OptionPlace, TableOf } from 'tillgate/internal';
 import { loadPackage, readStoreUrl } from '../store-url';
 import type { StoreDependencies } from '../store-url';
-import { postgresConnection } from './connection';
+import { PostgresConnection } from './connection';
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection';
 import { ROWS_PER_READ, postgresTable, prepareTable } from './schema';
 
@@ -58,7 +58,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
   const { pool, table, createTable, mark: hasMark, timeoutMs, clock, schedule } = given;
   const limits = { pool, timeoutMs, schedule };
   const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table.name, createTable);
-  const writer = postgresConnection(limits);
+  const writer = new PostgresConnection(limits);
 
   // pg reports broken idle connections here; without a listener the process would end. Never removed: connections can
   // also break while the pool ends.
@@ -68,7 +68,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
   const opening = pool as unknown as { on?(event: 'connect', listener: (client: PostgresClient) => unknown): unknown };
   opening.on?.('connect', (client) => client.on('error', () => undefined));
 
-  const readers = readersOf(schedule, (wait) => postgresReader({ ...limits, prepare, table, wait }));
+  const readers = readersOf(schedule, (wait) => new PostgresReader({ ...limits, prepare, table, wait }));
   return {
     mark: hasMark,
     reader: readers.reader,
@@ -157,76 +157,85 @@ interface Read {
   readonly mark: StoredMark | null;
 }
 
-/**
- * Opens a reader of a table, with a connection of its own. Why no change is left out: positions become visible in order, so
- * what a snapshot lacks gets a higher position than what it has. A log that went back, because it was restored or a
- * standby was promoted, is a state that it once had: if it still has the row of the position, it has every row that was
- * read, and what follows them follows the position. If it does not, or has another row there, all of it is read again.
- */
-function postgresReader(options: {
+interface ReaderOptions {
   readonly pool: PostgresPool;
   readonly timeoutMs: number;
   readonly schedule: Schedule;
   readonly prepare: (query: PostgresQuery) => Promise<void>;
   readonly table: ReturnType<typeof postgresTable>;
   readonly wait: Wait;
-}): LogReader {
-  const { table, wait } = options;
+}
+
+/**
+ * A reader of a table, with a connection of its own. Why no change is left out: positions become visible in order, so
+ * what a snapshot lacks gets a higher position than what it has. A log that went back, because it was restored or a
+ * standby was promoted, is a state that it once had: if it still has the row of the position, it has every row that was
+ * read, and what follows them follows the position. If it does not, or has another row there, all of it is read again.
+ */
+class PostgresReader implements LogReader {
+  readonly #options: ReaderOptions;
+  readonly #connection: PostgresConnection;
   /** The row that was read last. */
-  let position: Read['last'] = null;
+  #position: Read['last'] = null;
   /** Whether something may follow the position. */
-  let isHinted = true;
+  #isHinted = true;
   /** Of the mark that was read last. */
-  let epoch: string | undefined;
+  #epoch: string | undefined;
   /** The publisher appends its record again, for every process in the same second: they read it at different times. */
-  let isSpread = false;
-  let isStandby = false;
+  #isSpread = false;
+  #isStandby = false;
 
-  const connection = postgresConnection({
-    ...options,
-    async setUp(query) {
-      await options.prepare(query);
-      // A standby has no LISTEN, and a pooler accepts it without effect: there, polling alone is correct too.
-      isStandby = (await query('SELECT FROM pg_is_in_recovery() AS standby WHERE standby')).length > 0;
-      if (!isStandby) await query(`LISTEN "${table.channel}"`);
-      // For what was appended in the meantime.
-      isHinted = true;
-    },
-    wake() {
-      isHinted = true;
-      if (!isSpread) wait.wake();
-    },
-  });
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+    this.#connection = new PostgresConnection({
+      ...options,
+      setUp: async (query) => {
+        await options.prepare(query);
+        // A standby has no LISTEN, and a pooler accepts it without effect: there, polling alone is correct too.
+        this.#isStandby = (await query('SELECT FROM pg_is_in_recovery() AS standby WHERE standby')).length > 0;
+        if (!this.#isStandby) await query(`LISTEN "${options.table.channel}"`);
+        // For what was appended in the meantime.
+        this.#isHinted = true;
+      },
+      wake: () => {
+        this.#isHinted = true;
+        if (!this.#isSpread) options.wait.wake();
+      },
+    });
+  }
 
-  async function read(query: PostgresQuery): Promise<Batch> {
+  async next(waitMs: number): Promise<Batch> {
+    return this.#connection.use(async (query) => {
+      const pauseMs = this.#isSpread ? Math.random() * waitMs : waitMs;
+      if (waitMs > 0 && (this.#isSpread || !this.#isHinted)) await this.#options.wait.pause(pauseMs);
+      return this.#read(query);
+    });
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  async #read(query: PostgresQuery): Promise<Batch> {
     // Before the statement: a hint that comes during it may be about a change that it does not see.
-    isHinted = false;
-    const [row] = await query(table.read, [position?.[0] ?? null, position?.[1] ?? null]);
+    this.#isHinted = false;
+    const [row] = await query(this.#options.table.read, [this.#position?.[0] ?? null, this.#position?.[1] ?? null]);
     const found = JSON.parse(String((row as Record<string, unknown> | undefined)?.['read'])) as Read;
     const mark = found.mark && readMark(found.mark);
-    isSpread = epoch !== undefined && mark?.epoch !== epoch;
-    epoch = mark?.epoch;
+    this.#isSpread = this.#epoch !== undefined && mark?.epoch !== this.#epoch;
+    this.#epoch = mark?.epoch;
     if (!found.isFound) {
-      position = null;
-      return read(query);
+      this.#position = null;
+      return this.#read(query);
     }
     const generations = found.generations ?? [];
     const changes = (found.clientIds ?? []).map((clientId, at) => [clientId, generations[at] as number] as const);
     const end = changes.length < ROWS_PER_READ;
-    position = found.last ?? position;
-    isHinted ||= !end;
+    this.#position = found.last ?? this.#position;
+    this.#isHinted ||= !end;
     // It was promoted: another connection can listen.
-    if (isStandby && !found.isStandby) connection.drop();
+    if (this.#isStandby && !found.isStandby) this.#connection.drop();
     // The mark of a snapshot is about all of its rows.
     return { changes, end, ...(end && mark && { mark }) };
   }
-
-  return {
-    next: (waitMs) =>
-      connection.use(async (query) => {
-        if (waitMs > 0 && (isSpread || !isHinted)) await wait.pause(isSpread ? Math.random() * waitMs : waitMs);
-        return read(query);
-      }),
-    close: () => connection.close(),
-  };
 }

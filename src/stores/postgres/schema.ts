@@ -87,6 +87,9 @@ export const ROWS_PER_READ = 2_000;
 /** Rows that one unit removes at most: a few ms of work. */
 const TRIMMED_PER_UNIT = 500;
 
+/** The changes that are appended, numbered. */
+const GIVEN = 'unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS given (client_id, generation, number)';
+
 /**
  * A table of generations: its name, the channel of its NOTIFY, and the statements about it. `$1` and `$2` of those that
  * append are client ids and generations.
@@ -96,47 +99,19 @@ const TRIMMED_PER_UNIT = 500;
 export function postgresTable(
   table: unknown,
 ): Readonly<Record<'name' | 'channel' | 'append' | 'first' | 'next' | 'mark' | 'read', string>> {
-  const { name, quoted, sequence, channel } = namesOf(table);
-  const given = 'unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS given (client_id, generation, number)';
-
-  /** One statement, so one transaction. What a unit appends gets its position here: a trigger for each row takes 30 times as long. */
-  function unitOf(replace: string): string {
-    return `
-    WITH unit AS (${replace} RETURNING true),
-    lock AS MATERIALIZED (
-      SELECT pg_advisory_xact_lock(${APPEND_LOCK}, '${quoted}'::regclass::oid::int) FROM unit WHERE cardinality($1::text[]) > 0
-    ),
-    newest AS MATERIALIZED (
-      SELECT setval('${sequence}', greatest(nextval('${sequence}'), log.position + 1) + cardinality($1::text[]) - 1) AS position,
-        greatest(clock_timestamp(), log.appended_at) AS appended_at
-      FROM lock LEFT JOIN (SELECT position, appended_at FROM ${quoted} WHERE position > 0 ORDER BY position DESC LIMIT 1) AS log ON true
-    ),
-    appended AS (
-      INSERT INTO ${quoted} (position, appended_at, client_id, generation)
-      SELECT newest.position - cardinality($1::text[]) + number, appended_at, client_id, generation FROM newest, ${given}
-    ),
-    trimmed AS (
-      DELETE FROM ${quoted} WHERE EXISTS (SELECT FROM unit) AND position IN (
-        SELECT position FROM (
-          SELECT position, appended_at FROM ${quoted} WHERE position > 0 ORDER BY position LIMIT ${TRIMMED_PER_UNIT}
-        ) AS oldest
-        -- By the earlier one of two clocks: the one that is ahead must not trim what is still needed.
-        WHERE appended_at < least(clock_timestamp(), to_timestamp(($3::json->>'completeMs')::float8 / 1000)) - make_interval(secs => $4::float8 / 1000)
-      )
-    )
-    SELECT CASE WHEN cardinality($1::text[]) > 0 THEN pg_notify('${channel}', '')::text END FROM unit`;
-  }
-
+  const names = namesOf(table);
+  const { name, quoted, channel } = names;
+  const unit = (replace: string): string => unitOf(names, replace);
   return {
     name,
     channel,
-    append: `INSERT INTO ${quoted} (client_id, generation) SELECT client_id, generation FROM ${given} ORDER BY number`,
+    append: `INSERT INTO ${quoted} (client_id, generation) SELECT client_id, generation FROM ${GIVEN} ORDER BY number`,
     /** A unit that expects no mark; `$3` is the next one, `$4` how long changes are kept, in ms. A row: it took place. */
-    first: unitOf(
+    first: unit(
       `INSERT INTO ${quoted} (position, client_id, generation, mark) VALUES (0, '', 0, $3::json) ON CONFLICT (position) DO NOTHING`,
     ),
     /** A unit that expects the mark with epoch `$5` and number `$6`. */
-    next: unitOf(
+    next: unit(
       `UPDATE ${quoted} SET mark = $3::json WHERE position = 0 AND mark->>'epoch' = $5::text AND mark->>'unit' = $6::text`,
     ),
     mark: `SELECT mark::text AS mark FROM ${quoted} WHERE position = 0`,
@@ -155,6 +130,34 @@ export function postgresTable(
       'mark', (SELECT mark FROM ${quoted} WHERE position = 0)
     )::text AS read`,
   };
+}
+
+/** One statement, so one transaction. What a unit appends gets its position here: a trigger for each row takes 30 times as long. */
+function unitOf({ quoted, sequence, channel }: ReturnType<typeof namesOf>, replace: string): string {
+  return `
+  WITH unit AS (${replace} RETURNING true),
+  lock AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(${APPEND_LOCK}, '${quoted}'::regclass::oid::int) FROM unit WHERE cardinality($1::text[]) > 0
+  ),
+  newest AS MATERIALIZED (
+    SELECT setval('${sequence}', greatest(nextval('${sequence}'), log.position + 1) + cardinality($1::text[]) - 1) AS position,
+      greatest(clock_timestamp(), log.appended_at) AS appended_at
+    FROM lock LEFT JOIN (SELECT position, appended_at FROM ${quoted} WHERE position > 0 ORDER BY position DESC LIMIT 1) AS log ON true
+  ),
+  appended AS (
+    INSERT INTO ${quoted} (position, appended_at, client_id, generation)
+    SELECT newest.position - cardinality($1::text[]) + number, appended_at, client_id, generation FROM newest, ${GIVEN}
+  ),
+  trimmed AS (
+    DELETE FROM ${quoted} WHERE EXISTS (SELECT FROM unit) AND position IN (
+      SELECT position FROM (
+        SELECT position, appended_at FROM ${quoted} WHERE position > 0 ORDER BY position LIMIT ${TRIMMED_PER_UNIT}
+      ) AS oldest
+      -- By the earlier one of two clocks: the one that is ahead must not trim what is still needed.
+      WHERE appended_at < least(clock_timestamp(), to_timestamp(($3::json->>'completeMs')::float8 / 1000)) - make_interval(secs => $4::float8 / 1000)
+    )
+  )
+  SELECT CASE WHEN cardinality($1::text[]) > 0 THEN pg_notify('${channel}', '')::text END FROM unit`;
 }
 
 /** An arbitrary number: with this lock, processes that start together create the table only once. */

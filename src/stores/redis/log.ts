@@ -79,7 +79,7 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
   }
 
   const readers = readersOf(schedule, ({ pause }) => {
-    return redisReader(redisSession(connection.duplicate(), limits), key, mark ? markKey : undefined, pause);
+    return new RedisReader(redisSession(connection.duplicate(), limits), key, mark ? markKey : undefined, pause);
   });
 
   return {
@@ -117,70 +117,86 @@ function markKeyOf(key: string): string {
 }
 
 /** Reads the stream from its oldest entry on. */
-function redisReader(
+class RedisReader implements LogReader {
   /** Of this reader alone, because it blocks. */
-  session: ReturnType<typeof redisSession>,
-  key: string,
+  readonly #session: ReturnType<typeof redisSession>;
+  readonly #key: string;
   /** Absent where no publisher keeps a mark. */
-  markKey: string | undefined,
-  pause: Wait['pause'],
-): LogReader {
-  let position = START;
+  readonly #markKey: string | undefined;
+  readonly #pause: Wait['pause'];
+  #position = START;
   /** The mark when the log was last read from its start: positions belong to its epoch. */
-  let first: Mark | undefined;
+  #first: Mark | undefined;
   /** Whether the end was reached since then. */
-  let isComplete = false;
+  #isComplete = false;
 
-  async function readMark(): Promise<RedisMark | undefined> {
-    return markKey === undefined ? undefined : markOf(await session.run(['HMGET', markKey, ...MARK_FIELDS]));
+  constructor(
+    session: ReturnType<typeof redisSession>,
+    key: string,
+    markKey: string | undefined,
+    pause: Wait['pause'],
+  ) {
+    this.#session = session;
+    this.#key = key;
+    this.#markKey = markKey;
+    this.#pause = pause;
   }
 
-  function startAgain(): void {
-    [position, isComplete] = [START, false];
+  async next(waitMs: number): Promise<Batch> {
+    // Before the stream: what it covers is read then, or the stream that is read ends before it.
+    let found = await this.#readMark();
+    let blockMs = waitMs;
+    if (this.#isComplete && !this.#continues(found)) {
+      // Another epoch, for every process in the same second: they start again at different times.
+      if (waitMs > 0) await this.#pause(Math.random() * waitMs);
+      this.#startAgain();
+      found = await this.#readMark();
+      blockMs = 0;
+    }
+    if (this.#position === START) this.#first = found?.mark;
+    // BLOCK 0 would be for ever.
+    const block = blockMs > 0 ? ['BLOCK', String(Math.ceil(blockMs))] : [];
+    const command = ['XREAD', 'COUNT', String(PAGE), ...block, 'STREAMS', this.#key, this.#position];
+    const entries = streamOf(await this.#session.run(command, blockMs));
+    const last = entries.at(-1);
+    if (!last && !(await this.#isStillThere())) {
+      this.#startAgain();
+      return { changes: [], end: false };
+    }
+    if (last) this.#position = String(last[0]);
+    const end = entries.length < PAGE;
+    this.#isComplete ||= end;
+    const isCovered = found && found.mark.epoch === this.#first?.epoch && !isBefore(this.#position, found.last);
+    if (isCovered) this.#first = found?.mark;
+    const changes = entries.map(([, fields]) => changeOf(fields));
+    return { changes, end, ...(end && isCovered && { mark: found?.mark }) };
+  }
+
+  close(): void {
+    this.#session.close();
+  }
+
+  async #readMark(): Promise<RedisMark | undefined> {
+    if (this.#markKey === undefined) return undefined;
+    return markOf(await this.#session.run(['HMGET', this.#markKey, ...MARK_FIELDS]));
+  }
+
+  /** Whether a mark follows the first one, in the same epoch. */
+  #continues(found: RedisMark | undefined): boolean {
+    return found?.mark.epoch === this.#first?.epoch && (found?.mark.unit ?? 0) >= (this.#first?.unit ?? 0);
+  }
+
+  #startAgain(): void {
+    this.#position = START;
+    this.#isComplete = false;
   }
 
   /** Whether the log still reaches the position: it can have been wiped, or have gone back. */
-  async function isStillThere(): Promise<boolean> {
-    if (position === START) return true;
-    const [last] = entriesOf(await session.run(['XREVRANGE', key, '+', '-', 'COUNT', '1']));
-    return last !== undefined && !isBefore(last[0], position);
+  async #isStillThere(): Promise<boolean> {
+    if (this.#position === START) return true;
+    const [last] = entriesOf(await this.#session.run(['XREVRANGE', this.#key, '+', '-', 'COUNT', '1']));
+    return last !== undefined && !isBefore(last[0], this.#position);
   }
-
-  return {
-    async next(waitMs): Promise<Batch> {
-      // Before the stream: what it covers is read then, or the stream that is read ends before it.
-      let found = await readMark();
-      let blockMs = waitMs;
-      if (isComplete && (found?.mark.epoch !== first?.epoch || (found?.mark.unit ?? 0) < (first?.unit ?? 0))) {
-        // Another epoch, for every process in the same second: they start again at different times.
-        if (waitMs > 0) await pause(Math.random() * waitMs);
-        startAgain();
-        found = await readMark();
-        blockMs = 0;
-      }
-      if (position === START) first = found?.mark;
-      // BLOCK 0 would be for ever.
-      const block = blockMs > 0 ? ['BLOCK', String(Math.ceil(blockMs))] : [];
-      const command = ['XREAD', 'COUNT', String(PAGE), ...block, 'STREAMS', key, position];
-      const entries = streamOf(await session.run(command, blockMs));
-      const last = entries.at(-1);
-      if (!last && !(await isStillThere())) {
-        startAgain();
-        return { changes: [], end: false };
-      }
-      if (last) position = String(last[0]);
-      const end = entries.length < PAGE;
-      isComplete ||= end;
-      const isCovered = found !== undefined && found.mark.epoch === first?.epoch && !isBefore(position, found.last);
-      if (isCovered) first = found?.mark;
-      return {
-        changes: entries.map(([, fields]) => changeOf(fields)),
-        end,
-        ...(end && isCovered && { mark: found?.mark }),
-      };
-    },
-    close: () => session.close(),
-  };
 }
 
 /** The entries in a reply to XREAD: nil, `[[key, entries]]` (RESP2), or a map, which each client returns in its own way. */
