@@ -1,11 +1,10 @@
 import { createServer, STATUS_CODES } from 'node:http';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { awaitContinue, isWaiting } from './continue';
+import { Connections } from './connections';
+import { awaitContinue } from './continue';
 import { withoutSlash } from './pages';
 import type { AppSettings } from './settings';
-import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 
 /** What the server takes of the settings. */
 interface ServerOptions extends Pick<AppSettings, 'host' | 'port' | 'baseUrl'> {
@@ -45,100 +44,42 @@ export const LIMITS = {
 /** Node checks for late requests every 30 s by default: a limit of 10 s would then take up to 40 s. */
 const CHECK_EVERY_MS = 1_000;
 
-/** How long new requests are still accepted after SIGTERM: some were sent before the load balancer noticed. */
-const GRACE_MS = 100;
-/** How often that is repeated at most while new connections keep coming. */
-const MAX_GRACES = 10;
-/** Turns of the event loop after each grace, at most, until one in which nothing arrives. */
-const MAX_TURNS = 2_000;
-
 /**
  * Starts to listen.
  *
  * @throws Error that says what to change, when the port is taken or must not be used.
  */
 export async function startServer(handler: RequestListener, options: ServerOptions): Promise<RunningServer> {
-  const sockets = new Set<Socket>();
-  const responses = new Map<Duplex, ServerResponse>();
-  let isDraining = false;
-  let hasNewConnection = false;
-  let hasArrival = false;
+  const limits = { ...LIMITS, ...options.limits };
+  const connections = new Connections();
   const handle: RequestListener = (req, res) => {
-    hasArrival = true;
-    const earlier = responses.get(req.socket);
-    // Refused before its body: the connection closes, and no further request on it counts (RFC 9112 section 9.6).
-    if (isWaiting(earlier) && earlier?.headersSent) return;
-    responses.set(req.socket, res);
-    if (isDraining) res.setHeader('Connection', 'close');
-    handler(req, res);
+    if (connections.accepts(req, res)) handler(req, res);
   };
   const server = createServer({ connectionsCheckingInterval: CHECK_EVERY_MS }, handle);
   server.on('checkContinue', (req, res) => {
-    awaitContinue(res, () => isDraining);
+    awaitContinue(res, () => connections.isDraining);
     handle(req, res);
   });
-  function track(socket: Socket): void {
-    hasNewConnection = hasArrival = true;
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket) && responses.delete(socket));
-  }
-  server.on('connection', track);
+  server.on('connection', (socket) => connections.add(socket));
   server.on('clientError', (error, socket) => {
-    const refused = refuseUnreadable(error, socket as Socket, responses.get(socket), options.baseUrl);
+    const refused = refuseUnreadable(error, socket as Socket, connections.latestOf(socket), options.baseUrl);
     // No handler saw it: its caller and path are unknown.
     if (refused) options.log.info({ ...refused, reason: 'unreadable' }, 'request');
   });
   // The size of the head is the only bound: Node drops headers above a count, and could drop a second Authorization.
   server.maxHeadersCount = 0;
-  const limits = { ...LIMITS, ...options.limits };
   server.headersTimeout = limits.headersTimeoutMs;
   server.requestTimeout = limits.requestTimeoutMs;
   server.keepAliveTimeout = limits.keepAliveTimeoutMs;
   server.maxConnections = limits.maxConnections;
   await listen(server, options);
-
-  /**
-   * Runs `closeIdle`. Node counts a connection as idle as soon as `res.end()` was called, and would destroy it with the
-   * part of the response that a slow client has not taken yet, or with a further request that is being handled.
-   */
-  function sparingBusy(closeIdle: () => void): void {
-    const busy = [...sockets].filter((socket) => responses.get(socket)?.writableFinished === false);
-    for (const socket of busy) socket.destroy = () => socket;
-    closeIdle();
-    for (const socket of busy) delete (socket as Partial<Socket>).destroy;
-  }
-
-  async function drain(deadlineMs: number): Promise<void> {
-    const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-    isDraining = true;
-    for (const res of responses.values()) {
-      if (!res.headersSent) res.setHeader('Connection', 'close');
-      // A response whose head was sent earlier keeps its connection alive: it is idle when the response ends.
-      else res.once('close', () => setImmediate(() => sparingBusy(() => server.closeIdleConnections())));
-    }
-    for (let graces = 0; graces === 0 || (hasNewConnection && graces < MAX_GRACES); graces++) {
-      hasNewConnection = false;
-      if (sockets.size > 0) await pause(Math.min(GRACE_MS, deadlineMs));
-      // Timers run before sockets are read: on a busy machine, connections still wait in the operating system, and closing
-      // would reset them, with requests that a proxy cannot repeat.
-      for (let turns = 0; turns < 2 || (hasArrival && turns < MAX_TURNS); turns++) {
-        hasArrival = false;
-        await turn();
-      }
-    }
-    const closed = new Promise<void>((resolve) => sparingBusy(() => server.close(() => resolve())));
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-    await closed;
-    clearTimeout(deadline);
-  }
-
   const { port } = server.address() as AddressInfo;
   let closed: Promise<void> | undefined;
   return {
     port,
     url: urlOf(options, port),
     close() {
-      closed ??= drain(limits.drainDeadlineMs);
+      closed ??= connections.drain(server, limits.drainDeadlineMs);
       return closed;
     },
   };

@@ -108,9 +108,9 @@ function placeholder(
       res.sendStatus(204);
     },
 
-    act(action: Action): RequestHandler {
-      const { rowId, creates } = action;
-      return function actOnRow(req, res) {
+    act: (action: Action): RequestHandler =>
+      function actOnRow(req, res) {
+        const { rowId, creates } = action;
         const input = (req.body ?? {}) as Readonly<Record<string, unknown>>;
         const id = rowId === undefined ? idOf(req) : String(input[rowId]);
         const row = rows.find(id);
@@ -121,8 +121,7 @@ function placeholder(
         rows.replace(outcome.row);
         if (creates) res.status(201).location(`${req.baseUrl}/${path}/${id}`);
         res.json(outcome.response ?? shown(req, outcome.row));
-      };
-    },
+      },
   };
 }
 
