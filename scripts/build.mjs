@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
+import { lateList } from './late-lists.cjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -26,6 +27,7 @@ function build(folder) {
   copyStatic(folder, dist);
   pruneDeclarations(folder, dist);
   stripComments(dist);
+  loadListsLate(folder, dist);
   addModule(folder, dist);
 }
 
@@ -49,6 +51,13 @@ function stripComments(dist) {
     const path = join(dist, name);
     const compilerOptions = { removeComments: true, target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
     writeFileSync(path, ts.transpileModule(readFileSync(path, 'utf8'), { compilerOptions }).outputText);
+  }
+}
+
+function loadListsLate(folder, dist) {
+  for (const name of sourcesOf(folder).filter((one) => /(?<!\.d)\.ts$/.test(one))) {
+    const script = lateList(readFileSync(join(folder, name), 'utf8'));
+    if (script !== undefined) writeFileSync(join(dist, name.replace(/ts$/, 'js')), script);
   }
 }
 

@@ -5,7 +5,7 @@ import * as gate from '../../src/gate/package.json';
 import * as kit from '../../src/testing/package.json';
 import { newDataDir } from '../cli/data-dir';
 import { countCodeLines } from '../repository/sources';
-import { loadedPackages } from './support/loaded-packages';
+import { loadedFiles, loadedPackages } from './support/loaded-packages';
 import { runSteps } from './transport/steps';
 
 /** What every request needs, with the dependencies of passport. */
@@ -24,24 +24,30 @@ const tokenServer = (dataDir: string): string => `
 
 describe('a process that loads', () => {
   it('tillgate loads passport, and neither express nor what only some requests need', () => {
-    expect(loadedPackages(`require('./src/gate/index')`)).toEqual(OF_GATE);
+    expect(loadedPackages(`require('./src/gate/index').authenticate`)).toEqual(OF_GATE);
+  });
+
+  it('a package loads nothing before a name of it is read', () => {
+    const entries = ['gate/index', 'gate/generation/index', 'testing/index', 'stores/index'];
+    expect(loadedPackages(entries.map((entry) => `require('./src/${entry}');`).join(' '))).toEqual([]);
   });
 
   it('tillgate/generations loads almost nothing: no client of a store', () => {
-    expect(loadedPackages(`require('./src/gate/generation/index')`)).toEqual([]);
+    expect(loadedPackages(`Object.values(require('./src/gate/generation/index'))`)).toEqual([]);
   });
 
   it('tillgate/possession loads its caches alone: no client of Redis', () => {
-    expect(loadedPackages(`require('./src/gate/possession/index')`)).toEqual(['lru-cache']);
+    expect(loadedPackages(`Object.values(require('./src/gate/possession/index'))`)).toEqual(['lru-cache']);
   });
 
-  it('@tillgate/testing loads what the gate loads: no test framework, no YAML parser', () => {
-    expect(loadedPackages(`require('./src/testing/index')`)).toEqual(OF_GATE);
+  it('@tillgate/testing loads no package by its names, all of which `import` reads, or by a token', () => {
+    const code = `const { createTestIssuer } = { ...require('./src/testing/index') }; createTestIssuer().token();`;
+    expect(loadedPackages(code)).toEqual([]);
   });
 
-  it('the command line loads commander, and what the gate loads, to show its help', () => {
+  it('the command line loads commander alone to show its help', () => {
     const help = `require('./src/cli/run').run(['--help'], { env: {}, stdout: { write() {} }, stderr: process.stderr })`;
-    expect(loadedPackages(`await ${help}`)).toEqual(['commander', ...OF_GATE]);
+    expect(loadedPackages(`await ${help}`)).toEqual(['commander']);
   });
 
   it('the token server loads what it needs, once it is ready, and no client of a store', () => {
@@ -79,6 +85,18 @@ describe('a test of a gate whose keys are given', () => {
 const LATE =
   /env\/|possession|introspect|opaque-verifier|call-limit|key-store|follow-log|from-url|generation\/log|held|report-only|metadata|explain|advice|recognition|http\/log/;
 const GATE = join(__dirname, '../../src/gate');
+
+describe('the own files of the testing kit', () => {
+  it('are few up to the first token: nothing of contract cases, audits, servers, and of the gate no verifier', () => {
+    const names = loadedFiles(`require('./src/testing/index').createTestIssuer().token()`);
+    const needed = ['index.js', 'issuer/test-issuer.js', 'issuer/test-token.js', 'issuer/token-shape.js'];
+    expect(names.filter((name) => name.startsWith('src/testing/'))).toEqual(
+      needed.map((name) => `src/testing/${name}`),
+    );
+    expect(names.filter((name) => /verifier|express|possession|net\//.test(name))).toEqual([]);
+    expect(names.length).toBeLessThanOrEqual(26);
+  });
+});
 
 describe('the own files of a gate', () => {
   const steps = runSteps(process.execPath, 'load', 'keys', 'gate').map(({ own }) => own as readonly string[]);

@@ -15,6 +15,7 @@ const {
 const { tmpdir } = require('node:os');
 const { basename, dirname, join, resolve } = require('node:path');
 const { buildSync } = require('esbuild');
+const { lateList } = require('../../../scripts/late-lists.cjs');
 
 const ROOT = resolve(__dirname, '../../..');
 const COMPILED = join(ROOT, '.test-build');
@@ -47,6 +48,10 @@ function compileSources() {
     target: 'node20',
     logLevel: 'warning',
   });
+  for (const name of sources) {
+    const script = lateList(readFileSync(join(ROOT, name), 'utf8'));
+    if (script !== undefined) writeFileSync(join(COMPILED, name.replace(/ts$/, 'js')), script);
+  }
   for (const name of names) {
     if (basename(name) === 'static' && !BUILT.test(name))
       cpSync(join(ROOT, 'src', name), join(COMPILED, 'src', name), { recursive: true });

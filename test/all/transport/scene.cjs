@@ -86,7 +86,7 @@ async function main() {
   }
 
   const DO = {
-    load: () => (require(join(folder, 'index')), {}),
+    load: () => (Object.values(require(join(folder, 'index'))), {}),
     gate: () => first200(),
     keys: () => first200({ keys: { keys: [jwk] } }),
     log: () => first200({ generationSource: `${issuer}/generations` }),
