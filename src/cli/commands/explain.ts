@@ -46,7 +46,8 @@ export function tokenIn(pasted: string): string {
   if (/\.{3}|…/.test(token)) {
     throw new CliError('the token is cut where it has "...": copy all of it, or pipe it into explain -', EXIT.usage);
   }
-  return token.replaceAll(' ', '');
+  // Not in the text [object Object], which a client sends that has no token.
+  return token.replace(/ (?!Object\])/g, '');
 }
 
 /** What the checks alone do not say: what to change, the claims, and the scopes that are missing. */

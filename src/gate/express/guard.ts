@@ -58,13 +58,7 @@ function scopeGuard(args: readonly unknown[], known?: readonly string[]): Middle
  * one challenge names what the whole row requires (RFC 6750 section 3.1). `undefined` where there are none.
  */
 export function scopesOfRoute(req: GateRequest, guard?: Middleware): readonly string[] | undefined {
-  const { route, method = '' } = req;
-  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const stack = isList(route?.stack) ? (route.stack as readonly { method?: string; handle?: unknown }[]) : [];
-  // A layer of `all()` has no method.
-  const handlers = stack.flatMap(({ method: own, handle }) => {
-    return typeof handle === 'function' && !isTrial(handle) && (own === undefined || own === verb) ? [handle] : [];
-  });
+  const handlers = handlersOf(req);
   const requirements = handlers.map(requirementOf);
   const at = guard ? handlers.indexOf(guard) : requirements.findIndex(Boolean);
   if (at < 0) return undefined;
@@ -78,6 +72,21 @@ export function scopesOfRoute(req: GateRequest, guard?: Middleware): readonly st
   const [only = [], ...others] = lists.filter((scopes) => scopes.length > 0);
   const all = others.length > 0 ? [...new Set([...only, ...others.flat()])] : only;
   return all.length > 0 ? all : undefined;
+}
+
+/** The handlers of the route of a request, its guards among them. */
+function handlersOf({ route, method = '' }: GateRequest): readonly object[] {
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const stack = isList(route?.stack) ? (route.stack as readonly { method?: string; handle?: unknown }[]) : [];
+  // A layer of `all()` has no method.
+  return stack.flatMap(({ method: own, handle }) => {
+    return typeof handle === 'function' && !isTrial(handle) && (own === undefined || own === verb) ? [handle] : [];
+  });
+}
+
+/** Whether the route of a request has a guard, which may come too late. */
+export function hasGuard(req: GateRequest): boolean {
+  return handlersOf(req).some(requirementOf);
 }
 
 /** The scopes of an API, declared once. */

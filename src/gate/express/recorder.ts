@@ -9,13 +9,16 @@ import type { GateVerifier } from '../verifier/verifier';
 import { configurationAdvisor } from './diagnosis/advisor';
 import type { ConfigurationAdvisor } from './diagnosis/advisor';
 import type * as Advice from './diagnosis/advice';
-import { headerOf, misplacedToken } from '../token/bearer';
+import type * as NoToken from './diagnosis/no-token';
+import { headerOf } from '../token/bearer';
 import type { Timing } from './decision';
 import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
 import type { GateRequest } from './request-state';
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first 403 for a scope that is logged
 const advice = () => require('./diagnosis/advice') as typeof Advice;
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first request without a token that is logged
+const noToken = () => require('./diagnosis/no-token') as typeof NoToken;
 
 /** Records every decision of a gate and of its guards. */
 export interface DecisionRecorder {
@@ -59,7 +62,7 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
     }
     const hint = auth && reason === 'insufficient_scope' ? advice().scopeHint(auth, verifier.settings.issuers) : '';
     const detail =
-      reason === 'missing_token' ? withoutToken(req) : hint ? `${privateDetail ?? ''}${hint}` : privateDetail;
+      reason === 'missing_token' ? noToken().withoutToken(req) : hint ? `${privateDetail ?? ''}${hint}` : privateDetail;
     const refusal = { reason, status, ...facts, detail };
     if (counter) counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
     else logger.info(printable(refusal), 'request refused');
@@ -88,14 +91,6 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
   return { accepted, refused, advisor, close: () => counter?.close() };
 }
 
-/** Why a request has no token, where it shows. */
-function withoutToken(req: GateRequest): string | undefined {
-  const isMetadata = pathOf(req).includes('/.well-known/oauth-protected-resource');
-  return isMetadata ? METADATA_REFUSED : misplacedToken(req);
-}
-
-const METADATA_REFUSED =
-  'the metadata of the API (RFC 9728) is read without a token: mount protectedResourceMetadata(gate) before the gate';
 const PREFLIGHT_REFUSED =
   'a CORS preflight was refused, because browsers send it without a token: mount cors() before authenticate()';
 

@@ -1,5 +1,6 @@
 import { ServerResponse } from 'node:http';
 import { RouteLabels } from '../core/route-labels';
+import { hasGuard } from './guard';
 import { routeLabelOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, RequestState } from './request-state';
 import { sendInternalError } from './respond';
@@ -134,8 +135,11 @@ function replaceResponse(res: ServerResponse): void {
   phases.set(res, 'replaced');
   // The methods of its class: those that middleware put over them may change this response, or send it too late.
   Object.assign(res, pick(Object.getPrototypeOf(res) as Writers));
+  const state = watched.get(res);
+  const order =
+    state?.allowed === undefined && hasGuard(req) ? '; its guard comes after the handler: put it before' : '';
   const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';
-  watched.get(res)?.gate.logger.error({ route: routeOf(req) }, message);
+  state?.gate.logger.error({ route: routeOf(req) }, message + order);
   const headers = res.headersSent ? [] : res.getHeaderNames();
   for (const name of headers) if (REPRESENTATION.test(name)) res.removeHeader(name);
   sendInternalError(req, res);
@@ -156,12 +160,14 @@ function warnOnce(req: GateRequest, { gate: { logger }, allowed }: RequestState)
   const { labels, lines } = warned.get(logger) ?? { labels: new RouteLabels(), lines: new Set<string>() };
   warned.set(logger, { labels, lines });
   const route = routeLabelOf(req, labels);
-  const message = allowed === false ? REFUSED_GOT_2XX : NO_GUARD;
+  const message = allowed === false ? REFUSED_GOT_2XX : hasGuard(req) ? LATE_GUARD : NO_GUARD;
   if (lines.has(message + route)) return;
   lines.add(message + route);
   logger.warn({ route }, message);
 }
 
 const NO_GUARD = 'a route responded without a guard such as requireScope(): every valid token reaches it';
+const LATE_GUARD =
+  'a route responded before its guard, which comes after the handler: put requireScope() and the like before the handler';
 const REFUSED_GOT_2XX =
   'a refused request got a 2xx: the error handler responded so, or went on to a route without a guard such as requireScope()';

@@ -55,7 +55,7 @@ function isPartOfJws(part: string): boolean {
 
 /** What tokens with another number of parts usually are. */
 const OPAQUE: Readonly<Record<number, string>> = {
-  1: ': opaque tokens need the option opaque',
+  1: ': opaque tokens need the option opaque; many servers make JWTs once the client asks for the audience or resource of this API',
   5: ': an encrypted token (JWE) for the authorization server itself: the client must ask for the audience of this API, and the issuer must sign its tokens and not encrypt them; or use the option opaque',
 };
 
@@ -121,12 +121,7 @@ export function checkHeader(
   const { alg, typ, kid } = header;
   if (typeof alg !== 'string') throw malformedToken('alg is not a string');
   if (!accepted.algorithms.has(alg as Algorithm)) {
-    const isOfPlatform = typeof issuer === 'string' && issuer.endsWith('.azurewebsites.net');
-    const what = isOfPlatform
-      ? OF_STATIC_WEB_APPS
-      : ', which needs a shared secret: have the issuer sign with a key pair';
-    const secret = /^HS\d{3}$/.test(alg) ? what : '';
-    throw new AuthError('algorithm_not_allowed', { privateDetail: `alg is ${shown(alg)}${secret}` });
+    throw new AuthError('algorithm_not_allowed', { privateDetail: `alg is ${shown(alg)}${secretHint(alg, issuer)}` });
   }
   // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.
   // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
@@ -140,6 +135,13 @@ export function checkHeader(
     throw malformedToken(`kid is not a string of at most ${MAX_KEY_ID_LENGTH} characters`);
   }
   return { algorithm: alg as Algorithm, keyId: kid };
+}
+
+/** Why a token has a signature by a shared secret; empty for any other. */
+export function secretHint(alg: unknown, issuer: unknown): string {
+  if (!/^HS\d{3}$/.test(String(alg))) return '';
+  const isOfPlatform = typeof issuer === 'string' && issuer.endsWith('.azurewebsites.net');
+  return isOfPlatform ? OF_STATIC_WEB_APPS : ', which needs a shared secret: have the issuer sign with a key pair';
 }
 
 function shown(value: string | undefined): string {

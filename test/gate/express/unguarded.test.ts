@@ -119,6 +119,30 @@ describe('unguarded: refuse', () => {
   });
 });
 
+describe('a guard after the handler', () => {
+  const late: NonNullable<GateAppOptions['routes']> = (app) =>
+    void app.get('/v1/customers', json, requireScope('orders:read')).get('/v1/orders', json);
+
+  it.each<[GateAppOptions['unguarded'], number, string, string]>([
+    [
+      'refuse',
+      500,
+      'a response was replaced by 500: no guard (requireScope() and the like) allowed this request; its guard comes after the handler: put it before',
+      'a response was replaced by 500: no guard (requireScope() and the like) allowed this request',
+    ],
+    [
+      'warn',
+      200,
+      'a route responded before its guard, which comes after the handler: put requireScope() and the like before the handler',
+      'a route responded without a guard such as requireScope(): every valid token reaches it',
+    ],
+  ])('is named in the log, and only there: %s', async (unguarded, status, ofLate, ofNone) => {
+    const through = gateApp({ unguarded, routes: late });
+    for (const path of ['/v1/customers', '/v1/orders']) await through.get(GOOD, path).expect(status);
+    expect(through.log.entries.map(({ message }) => message)).toEqual([ofLate, ofNone]);
+  });
+});
+
 describe('unguarded: warn and allow', () => {
   const warning = {
     level: 'warn',

@@ -183,7 +183,11 @@ describe('parseToken', () => {
   });
 
   it.each<[string, string, string]>([
-    ['nothing', '', '1 parts instead of 3: opaque tokens need the option opaque'],
+    [
+      'nothing',
+      '',
+      '1 parts instead of 3: opaque tokens need the option opaque; many servers make JWTs once the client asks for the audience or resource of this API',
+    ],
     ['undefined', 'undefined', 'the client sent the text undefined: it had no token'],
     ['null', 'null', 'the client sent the text null: it had no token'],
     ['two parts', `${header}.${payload}`, '2 parts instead of 3'],

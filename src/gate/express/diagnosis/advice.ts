@@ -1,7 +1,7 @@
 import { attempt, isObject } from '../../core/objects';
 import { describe } from '../../core/options';
 import type { Reason } from '../../core/reasons';
-import { describeNoToken, isJwsShaped, parseToken } from '../../token/jws';
+import { describeNoToken, isJwsShaped, parseToken, secretHint } from '../../token/jws';
 import type { UnverifiedToken } from '../../token/jws';
 import { isForItsClient, PRESET_NAMES, presetOf, PRESETS, signOfIdToken } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
@@ -86,8 +86,10 @@ function presetAdvice(token: UnverifiedToken, context: AdviceContext): Advice | 
   const typ = header['typ'] === undefined ? 'the token has no typ' : `typ is ${describe(header['typ'])}`;
   const isTyped = hasType(header, context.preset);
   if (lack.length === 0 && isTyped) return undefined;
-  const why = [...(isTyped ? [] : [typ]), ...lack.map((name) => `the token has no ${name}`)].join(', ');
-  const setting = selected && TYPE_SETTINGS[selected];
+  // A typ may be missing in both of its places.
+  const why = [...new Set([...(isTyped ? [] : [typ]), ...lack.map((name) => `the token has no ${name}`)])].join(', ');
+  const hasClient = !lack.includes(context.preset.clientIdClaims.join(' or '));
+  const setting = hasClient && selected && TYPE_SETTINGS[selected];
   if (!isTyped && setting) return { why: `${why}: ${setting}` };
   const added = `have the server add ${lack.join(', ')}`;
   if (selected !== 'jwt' && fitsAnyServer(token)) {
@@ -122,8 +124,11 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
     }
     case 'not_yet_valid':
       return { why: 'compare the clock of this machine with that of the authorization server' };
-    case 'algorithm_not_allowed':
-      return { why: `alg is ${describe(header['alg'])}: have the issuer sign with an accepted one, such as RS256` };
+    case 'algorithm_not_allowed': {
+      const hint =
+        secretHint(header['alg'], claims['iss']) || ': have the issuer sign with an accepted one, such as RS256';
+      return { why: `alg is ${describe(header['alg'])}${hint}` };
+    }
     case 'wrong_type':
       return {
         why: `${header['typ'] === undefined ? 'the token has no typ' : `typ is ${describe(header['typ'])}`}: have the issuer make access tokens by RFC 9068, or select the preset of its vendor`,
@@ -140,9 +145,9 @@ const CLAIM_MISSING =
 const NO_NUMBER =
   'the claim of the generation is null, or a floor of the client is not a time in ms: have the authorization server stamp a number and name its claim with generationClaim (TILLGATE_GENERATION_CLAIM), or publish times in ms';
 
-function issuerAdvice({ iss: issuer, tid, ver }: JsonObject, expected: string): Advice {
-  const isOfOtherVersion = ver === '1.0' && typeof tid === 'string' && expected.includes(`/${tid}/v2.0`);
-  if (isOfOtherVersion) return ENTRA_V1;
+function issuerAdvice({ iss: issuer }: JsonObject, expected: string): Advice {
+  const [, tenant] = (!ENTRA_V1.test(expected) && ENTRA_V1.exec(String(issuer))) || [];
+  if (tenant !== undefined) return adviceForVersion1(tenant);
   const typo = difference(issuer, expected);
   const why = `iss is ${describe(issuer, 200)}, expected ${describe(expected, 200)}${typo}`;
   if (typeof issuer !== 'string') return { why };
@@ -203,9 +208,13 @@ const SHARED_AUDIENCES: readonly (readonly [audience: RegExp, what: string])[] =
   [/\/userinfo\/?$/, `which is the userinfo endpoint of the authorization server: ${ASK_FOR_AUDIENCE}`],
 ];
 
-const ENTRA_V1: Advice = {
-  why: 'this is a token of version 1.0 of Entra, and the issuer is that of version 2.0: set requestedAccessTokenVersion (api.requestedAccessTokenVersion of the manifest) of the API to 2',
-};
+/** The issuer of tokens of version 1 of Entra, with their tenant. */
+const ENTRA_V1 = /^https:\/\/sts\.windows\.net\/([\w.-]{1,100})\/$/;
+
+const adviceForVersion1 = (tenant: string): Advice => ({
+  why: `this is a token of version 1.0 of Entra: set requestedAccessTokenVersion (api.requestedAccessTokenVersion of the manifest) of the API to 2, and expect the issuer https://login.microsoftonline.com/${tenant}/v2.0; or expect this one, https://sts.windows.net/${tenant}/, with authUrl (TILLGATE_AUTH_URL) https://login.microsoftonline.com/${tenant}`,
+});
+
 const ID_TOKEN: Advice = {
   why: 'this is an ID token, which is for the client itself: send the access token, and request one for the audience of this API',
 };
@@ -314,7 +323,8 @@ function adviceForText(raw: string, { jwksUri }: AdviceContext): Advice {
   // Two long parts that do not begin as a JWT does are an opaque token of Hydra.
   const isOfHydra = parts.length === 2 && !raw.startsWith('eyJ') && parts.every((part) => part.length >= 10);
   if (parts.length === 1 || isOfHydra) {
-    const otherwise = 'have the issuer make JWTs for this API';
+    const otherwise =
+      'have the issuer make JWTs for this API, as many do once the client asks for its audience or resource';
     return { why: 'the token is opaque, not a JWT', option: 'opaque', otherwise };
   }
   return { why: 'the token is not a JSON Web Token: compare it with what the token endpoint returned' };

@@ -23,7 +23,13 @@ describe('explain()', () => {
   const unknown = 'the key set has no key with the kid "x": it may be that of another realm or stage (jwksUri)';
   const forged = { key: newKey('ES256', testKey().kid) };
   const rows: readonly [string, string, string, string, TokenParts][] = [
-    ['no JWT', 'structure', 'malformed_token', '1 parts instead of 3: opaque tokens need the option opaque', {}],
+    [
+      'no JWT',
+      'structure',
+      'malformed_token',
+      '1 parts instead of 3: opaque tokens need the option opaque; many servers make JWTs once the client asks for the audience or resource of this API',
+      {},
+    ],
     ['an ID token', 'header', 'wrong_type', 'header typ is "JWT", expected at+jwt', { header: { typ: 'JWT' } }],
     ['an unknown key', 'key', 'unknown_key', unknown, { header: { kid: 'x' } }],
     ['a forged one', 'signature', 'bad_signature', 'The signature of the access token is not valid.', forged],

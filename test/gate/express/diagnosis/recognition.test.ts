@@ -95,7 +95,7 @@ describe('advice', () => {
   );
   const ADDRESS = 'look where the client reads access_token of the token response';
   const OPAQUE =
-    'the token is opaque, not a JWT: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or have the issuer make JWTs for this API';
+    'the token is opaque, not a JWT: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or have the issuer make JWTs for this API, as many do once the client asks for its audience or resource';
   const DAMAGED = 'the token is not a JSON Web Token: compare it with what the token endpoint returned';
 
   it.each([
@@ -153,10 +153,36 @@ describe('advice', () => {
     );
   });
 
-  it('names the version where Entra sends tokens of version 1', () => {
+  it('names the preset jwt, and no setting of IdentityServer, for a token that has no client id as its tokens have', () => {
+    const raw = token({ header: { typ: undefined }, claims: { client_id: undefined } });
+    expect(adviceOn('wrong_type', raw, { presetName: 'identityserver', preset: PRESETS.identityserver })).toMatch(
+      /^the token has no typ, the token has no client_id: set TILLGATE_PRESET=jwt, /,
+    );
+  });
+
+  it('says once that a token has no typ, neither in its header nor in its claims', () => {
+    const raw = token({ header: { typ: undefined }, claims: { azp: 'till-1' } });
+    expect(adviceOn('wrong_type', raw, { presetName: 'keycloak', preset: PRESETS.keycloak })).toMatch(
+      /^the token has no typ: /,
+    );
+  });
+
+  it.each(['https://login.microsoftonline.com/t1/v2.0', 'https://login.test'])(
+    'says what tokens of version 1 of Entra need, where %s is expected',
+    (issuer) => {
+      const raw = token({ claims: { iss: 'https://sts.windows.net/t1/', tid: 't1', ver: '1.0' } });
+      expect(adviceOn('wrong_issuer', raw, { issuer, preset: PRESETS.entra })).toBe(
+        'this is a token of version 1.0 of Entra: set requestedAccessTokenVersion (api.requestedAccessTokenVersion of the manifest) of the API to 2, and expect the issuer https://login.microsoftonline.com/t1/v2.0; or expect this one, https://sts.windows.net/t1/, with authUrl (TILLGATE_AUTH_URL) https://login.microsoftonline.com/t1',
+      );
+    },
+  );
+
+  it('names another tenant as such where tokens of version 1 of Entra are expected', () => {
     const raw = token({ claims: { iss: 'https://sts.windows.net/t1/', tid: 't1', ver: '1.0' } });
-    const context = { issuer: 'https://login.microsoftonline.com/t1/v2.0', preset: PRESETS.entra };
-    expect(adviceOn('wrong_issuer', raw, context)).toMatch(/token of version 1\.0 .* requestedAccessTokenVersion/);
+    const issuer = 'https://sts.windows.net/t2/';
+    expect(adviceOn('wrong_issuer', raw, { issuer, preset: PRESETS.entra })).toBe(
+      `iss is "https://sts.windows.net/t1/", expected "${issuer}": set TILLGATE_ISSUER=https://sts.windows.net/t1/, or request the token from the expected one`,
+    );
   });
 
   it('names lightweight tokens of Keycloak', () => {
@@ -205,7 +231,17 @@ describe('advice', () => {
     [
       'algorithm_not_allowed',
       { header: { alg: 'HS256' } },
-      'alg is "HS256": have the issuer sign with an accepted one, such as RS256',
+      'alg is "HS256", which needs a shared secret: have the issuer sign with a key pair',
+    ],
+    [
+      'algorithm_not_allowed',
+      { header: { alg: 'HS256' }, claims: { iss: 'https://x.scm.azurewebsites.net' } },
+      'alg is "HS256": Azure Static Web Apps (azurewebsites.net) has replaced the Authorization header by a token of its own: the client must call the API at a URL of its own',
+    ],
+    [
+      'algorithm_not_allowed',
+      { header: { alg: 'ES256K' } },
+      'alg is "ES256K": have the issuer sign with an accepted one, such as RS256',
     ],
     [
       'wrong_type',
