@@ -1,7 +1,18 @@
 import { startPublisher } from '@tillgate/stores';
-import type { Change, GenerationSource } from 'tillgate/generations';
+import { describeFailure, isEarly } from 'tillgate/generations';
+import type { Change, GenerationSource, Timer } from 'tillgate/generations';
 import type { Publisher, PublisherOptions } from '@tillgate/stores';
-import type { Logger } from 'tillgate';
+import {
+  dependencies,
+  errorText,
+  keptMsOf,
+  notify,
+  option,
+  Outage,
+  readOptions,
+  TOKEN_AGE_OPTION,
+} from 'tillgate/internal';
+import type { TableOf, ValuesOf } from 'tillgate/internal';
 
 /** A change of a client credential that discards the tokens issued before. */
 export interface CredentialChange {
@@ -71,60 +82,25 @@ export class ReportError extends Error {
   override readonly name = 'ReportError';
 }
 
-/** What each option of a factory must be, and whether a value is that. */
-type OptionChecks = Readonly<Record<string, readonly [expected: string, isRight: (value: unknown) => boolean]>>;
+const BRIDGE_OPTIONS = {
+  reports: option.required(
+    option.withMethods<ChangeReports<unknown>>(['read'], 'reports of changes, such as keycloakChanges()'),
+  ),
+  source: option.required(
+    option.withMethods<GenerationSource & Required<Pick<GenerationSource, 'append'>>>(
+      ['append', 'reader'],
+      'a generation source with append()',
+    ),
+  ),
+  state: option.required(option.withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
+  pollMs: option.number({ unit: 'ms', min: 1, integer: true }, 1_000),
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  ...dependencies('clock', 'schedule', 'logger'),
+} satisfies TableOf<BridgeOptions<unknown>>;
 
-/** Throws a TypeError about the first option that is unknown or wrong. */
-export function checkOptions(factory: string, options: object, checks: OptionChecks): void {
-  const known = Object.keys(checks);
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw new TypeError(`${factory}(): unknown option ${JSON.stringify(unknown)}; known are ${known.join(', ')}`);
-  }
-  for (const [name, [expected, isRight]] of Object.entries(checks)) {
-    const value: unknown = Object.hasOwn(options, name) ? options[name as never] : undefined;
-    if (!isRight(value)) throw new TypeError(`${factory}(): option "${name}" must be ${expected}`);
-  }
-}
-
-/** Checks of options that may be left out. */
-export const FUNCTION = ['a function', (value: unknown) => value === undefined || typeof value === 'function'] as const;
-export const COUNT = [
-  'a whole number from 1',
-  (value: unknown) => value === undefined || (Number.isSafeInteger(value) && Number(value) >= 1),
-] as const;
-
-function hasMethods(...names: readonly string[]): (value: unknown) => boolean {
-  return (value) => names.every((name) => typeof (Object(value) as Record<string, unknown>)[name] === 'function');
-}
-
-const BRIDGE_CHECKS: OptionChecks = {
-  reports: ['reports of changes, such as keycloakChanges()', hasMethods('read')],
-  source: ['a generation source with append()', hasMethods('append', 'reader')],
-  state: ['{ load, save }', hasMethods('load', 'save')],
-  logger: ['a logger', (value) => value === undefined || hasMethods('info', 'warn', 'error')(value)],
-  pollMs: COUNT,
-  maxTokenAgeSeconds: COUNT,
-  clock: FUNCTION,
-  schedule: FUNCTION,
-};
-
-const HOUR_SECONDS = 3_600;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
-/** How far ahead of this clock a change may lie, in ms, as for a log. One of more than an hour is wrong itself. */
-const TOLERANCE_MS = 60_000;
-
-const CONSOLE: Logger = {
-  info: (fields, message) => console.info(message, fields),
-  warn: (fields, message) => console.warn(message, fields),
-  error: (fields, message) => console.error(message, fields),
-};
-
-function scheduleUnref(task: () => void, delayMs: number): { cancel(): void } {
-  const timeout = setTimeout(task, delayMs).unref();
-  return { cancel: () => clearTimeout(timeout) };
-}
+const PAUSES = { firstMs: 1_000, longestMs: 30_000 };
+/** How far ahead of this clock a change may lie, in ms: one of more is wrong itself. */
+const MAX_AHEAD_MS = 3_600_000;
 
 /**
  * Publishes each change that an authorization server reports: tokens issued up to the change are refused, `iat` included.
@@ -134,130 +110,132 @@ function scheduleUnref(task: () => void, delayMs: number): { cancel(): void } {
  * @throws TypeError when an option is wrong
  */
 export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
-  checkOptions('startBridge', options, BRIDGE_CHECKS);
-  const { reports, source, state, pollMs = 1_000, maxTokenAgeSeconds = 86_400, logger = CONSOLE } = options;
-  const { clock = Date.now, schedule = scheduleUnref } = options;
-  let record: ReadonlyMap<string, number> = new Map();
-  let cursor: Cursor | undefined;
-  let publisher: Publisher | undefined;
-  let published = 0;
-  /** Reads in a row that have failed, and why the last one did. */
-  let failures = 0;
-  let lastError: string | undefined;
-  let lastReadMs: number | undefined;
-  let timer: { cancel(): void } | undefined;
-  let closed = false;
-  let markReady: () => void = () => undefined;
-  const ready = new Promise<void>((resolve) => (markReady = resolve));
+  const given = readOptions('startBridge', options, BRIDGE_OPTIONS);
+  const bridge = new ChangeBridge(given);
+  const failed = (error: unknown): void =>
+    given.logger.error({ error: errorText(error) }, 'changes of credentials are no longer followed');
+  notify(() => bridge.poll(), failed);
+  return { ready: () => bridge.ready, status: () => bridge.status(), close: () => bridge.close() };
+}
 
-  /** The record comes first: the publisher begins with it. */
-  async function open(): Promise<Publisher> {
-    const saved = await state.load();
-    cursor = saved?.cursor;
-    record = new Map(saved?.changes);
-    const { logger: ofPublisher } = options;
-    return startPublisher({
-      source,
-      changes: () => record,
-      maxTokenAgeSeconds,
-      clock,
-      schedule,
-      logger: ofPublisher,
-    });
+/** Reads the reports again and again, and publishes what is new in them. */
+class ChangeBridge {
+  readonly #options: ValuesOf<typeof BRIDGE_OPTIONS>;
+  readonly #outage: Outage;
+  /** The generation of each client that was changed. */
+  #record: ReadonlyMap<string, number> = new Map();
+  #cursor: unknown;
+  #publisher: Publisher | undefined;
+  #published = 0;
+  #lastReadMs: number | undefined;
+  #timer: Timer | undefined;
+  #isClosed = false;
+  #resolveReady = (): void => undefined;
+  readonly ready = new Promise<void>((resolve) => (this.#resolveReady = resolve));
+
+  constructor(options: ValuesOf<typeof BRIDGE_OPTIONS>) {
+    this.#options = options;
+    // There is one bridge: none to keep out of step with.
+    this.#outage = new Outage(PAUSES, options.clock, () => 0);
   }
 
-  async function follow(): Promise<void> {
-    const log = (publisher ??= await open());
-    const found = await reports.read(cursor);
-    for (const detail of found.problems ?? []) tellProblem(detail);
+  status(): ReturnType<Bridge['status']> {
+    const { failures, lastError } = this.#outage;
+    const log = this.#publisher?.status();
+    const error = lastError ?? log?.lastError;
+    const isStarting = this.#lastReadMs === undefined || log?.state === 'starting';
+    return {
+      state: failures > 0 || log?.state === 'failing' ? 'failing' : isStarting ? 'starting' : 'following',
+      published: this.#published,
+      pending: log?.pending ?? 0,
+      ...(this.#lastReadMs !== undefined && { ageMs: this.#options.clock() - this.#lastReadMs }),
+      ...(error !== undefined && { lastError: error }),
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    this.#publisher?.close();
+  }
+
+  async poll(): Promise<void> {
+    const { pollMs, clock, schedule, logger } = this.#options;
+    let pauseMs = pollMs;
+    try {
+      await this.#follow();
+      const isNews = this.#lastReadMs === undefined || this.#outage.failures > 0;
+      if (isNews) logger.info({ published: this.#published }, 'following the changes of credentials');
+      this.#outage.end(() => undefined);
+      this.#lastReadMs = clock();
+      void this.#publisher?.ready().then(this.#resolveReady);
+    } catch (error) {
+      pauseMs = this.#outage.fail(labelOf(error), (fields) =>
+        logger.warn(fields, 'changes of credentials cannot be followed, it is retried'),
+      );
+    }
+    if (this.#isClosed) return this.#publisher?.close();
+    this.#timer = schedule(() => this.poll(), pauseMs);
+  }
+
+  async #follow(): Promise<void> {
+    const { reports, clock } = this.#options;
+    const publisher = (this.#publisher ??= await this.#open());
+    const found = await reports.read(this.#cursor);
+    for (const detail of found.problems ?? []) this.#reportProblem(detail);
     // Issue times are whole seconds or ms: a token of the same instant dies too.
     const reported = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
-    const fresh = reported.filter(isNew);
+    const fresh = reported.filter((change) => this.#isNew(change));
     // This clock is slow, or was set back: the publisher keeps them until their time has come, and they are read again.
-    const early = fresh.filter(isEarly);
-    await Promise.all(early.map((change) => log.publish(...change)));
-    const next = early.length > 0 ? cursor : found.cursor;
+    const early = fresh.filter((change) => isEarly(change, clock()));
+    await Promise.all(early.map((change) => publisher.publish(...change)));
     // One change can appear as several events: the last one counts.
     const due = fresh.filter((change) => !early.includes(change));
     const changes = [...new Map(due.sort((one, other) => one[1] - other[1]))];
-    if (next !== cursor || changes.length > 0) {
-      const all = [...new Map([...record, ...changes])];
+    await this.#save(changes, early.length > 0 ? this.#cursor : found.cursor);
+    await Promise.all(changes.map((change) => this.#publish(publisher, change)));
+  }
+
+  /** The record comes first: the publisher begins with it. */
+  async #open(): Promise<Publisher> {
+    const { source, state, maxTokenAgeSeconds, clock, schedule, logger } = this.#options;
+    const saved = await state.load();
+    this.#cursor = saved?.cursor;
+    this.#record = new Map(saved?.changes);
+    return startPublisher({ source, changes: () => this.#record, maxTokenAgeSeconds, clock, schedule, logger });
+  }
+
+  async #save(changes: readonly Change[], cursor: unknown): Promise<void> {
+    const { state, clock, maxTokenAgeSeconds } = this.#options;
+    if (cursor !== this.#cursor || changes.length > 0) {
+      const all = [...new Map([...this.#record, ...changes])];
       // By the earlier one of two clocks, this one and that of the events: the one that is ahead must not drop what is needed.
       const newestMs = all.reduce((newest, [, generation]) => Math.max(newest, generation), 0);
-      const oldestMs = Math.min(clock(), newestMs) - (maxTokenAgeSeconds + HOUR_SECONDS) * 1000;
+      const oldestMs = Math.min(clock(), newestMs) - keptMsOf(maxTokenAgeSeconds);
       const kept = all.filter(([, generation]) => generation >= oldestMs);
-      await state.save({ cursor: next, changes: kept });
-      record = new Map(kept);
+      await state.save({ cursor, changes: kept });
+      this.#record = new Map(kept);
     }
-    cursor = next;
-    const publishing = changes.map(async ([clientId, generation]) => {
-      const fields = { clientId, changedAtMs: generation - 1, published: await log.publish(clientId, generation) };
-      published++;
-      logger.info(fields, 'published: tokens issued before the change are refused');
-    });
-    await Promise.all(publishing);
+    this.#cursor = cursor;
   }
 
-  function tellProblem(detail: string): void {
-    logger.warn({ detail }, 'a change of a credential cannot be published');
+  async #publish(publisher: Publisher, [clientId, generation]: Change): Promise<void> {
+    const published = await publisher.publish(clientId, generation);
+    this.#published++;
+    const fields = { clientId, changedAtMs: generation - 1, published };
+    this.#options.logger.info(fields, 'published: tokens issued before the change are refused');
   }
 
-  /** A change that cannot be published is told, and must not stop the others. */
-  function isNew(change: Change): boolean {
-    const problem = problemOf(change, clock());
-    if (problem !== undefined) tellProblem(problem);
-    return problem === undefined && change[1] > (record.get(change[0]) ?? -1);
+  /** A change that cannot be published is reported, and must not stop the others. */
+  #isNew(change: Change): boolean {
+    const problem = problemOf(change, this.#options.clock());
+    if (problem !== undefined) this.#reportProblem(problem);
+    return problem === undefined && change[1] > (this.#record.get(change[0]) ?? -1);
   }
 
-  function isEarly([, generation]: Change): boolean {
-    return generation > clock() + TOLERANCE_MS;
+  #reportProblem(detail: string): void {
+    this.#options.logger.warn({ detail }, 'a change of a credential cannot be published');
   }
-
-  async function poll(): Promise<void> {
-    let pauseMs = pollMs;
-    try {
-      await follow();
-      if (lastReadMs === undefined || failures > 0) logger.info({ published }, 'following the changes of credentials');
-      [failures, lastError, lastReadMs] = [0, undefined, clock()];
-      void publisher?.ready().then(markReady);
-    } catch (error) {
-      lastError = labelOf(error);
-      if (failures === 0)
-        logger.warn({ detail: lastError }, 'changes of credentials cannot be followed, it is retried');
-      pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++);
-    }
-    if (closed) return publisher?.close();
-    timer = schedule(start, pauseMs);
-  }
-
-  /** A logger may throw; the next poll must come anyway. */
-  function start(): void {
-    poll().catch(() => {
-      if (!closed) timer = schedule(start, LONGEST_PAUSE_MS);
-    });
-  }
-
-  start();
-  return {
-    ready: () => ready,
-    status() {
-      const log = publisher?.status();
-      const isFailing = failures > 0 || log?.state === 'failing';
-      const error = lastError ?? log?.lastError;
-      return {
-        state: isFailing ? 'failing' : lastReadMs === undefined || log?.state === 'starting' ? 'starting' : 'following',
-        published,
-        pending: log?.pending ?? 0,
-        ...(lastReadMs !== undefined && { ageMs: clock() - lastReadMs }),
-        ...(error !== undefined && { lastError: error }),
-      };
-    },
-    close() {
-      closed = true;
-      timer?.cancel();
-      publisher?.close();
-    },
-  };
 }
 
 /** Why a change cannot be published. A lone surrogate and U+0000 would become another client id in a store. */
@@ -266,12 +244,10 @@ function problemOf([clientId, generation]: Change, nowMs: number): string | unde
     return 'its client id is not a text of 1 to 2048 characters, or is "*"';
   }
   if (!Number.isSafeInteger(generation) || generation < 0) return 'its time is not a number of milliseconds';
-  return generation > nowMs + HOUR_SECONDS * 1000 ? 'its time lies in the future' : undefined;
+  return generation > nowMs + MAX_AHEAD_MS ? 'its time lies in the future' : undefined;
 }
 
 /** An error as the log may show it: messages of other libraries can hold a connection string. */
 function labelOf(error: unknown): string {
-  const { name = 'Error', code, message } = Object(error) as { name?: string; code?: unknown; message?: string };
-  if (error instanceof ReportError || name === 'SourceError') return String(message);
-  return typeof code === 'string' ? `${name} (${code})` : name;
+  return error instanceof ReportError ? error.message : describeFailure(error);
 }
