@@ -25,11 +25,10 @@ const MAX_WAIT_MS = 30_000;
 const MAX_SENDS = 3;
 
 /** `code` in the problem bodies of a gate for 401 `invalid_token`, where a page cannot read WWW-Authenticate. */
-const INVALID_TOKEN_CODES: ReadonlySet<unknown> = new Set(
-  `invalid_token malformed_token algorithm_not_allowed unsupported_critical_header wrong_type unknown_key unusable_key
+const INVALID_TOKEN_CODES: readonly unknown[] =
+  `invalid_token malformed_token algorithm_not_allowed wrong_type unknown_key unsupported_critical_header unusable_key
   bad_signature invalid_claims wrong_issuer wrong_audience expired not_yet_valid lifetime_too_long sender_constrained
-  binding_required wrong_binding generation_missing generation_invalid superseded inactive`.split(/\s+/),
-);
+  binding_required wrong_binding generation_missing generation_invalid superseded inactive`.split(/\s+/);
 
 /**
  * The token endpoint gave no token. All calls that waited for it get the same error. It has no `cause`, because the error
@@ -93,17 +92,15 @@ export function createClient(options: ClientOptions): Client {
 /** Reads what `fetch()` was called with. */
 function readCall(baseUrl: URL, input: Parameters<Client['fetch']>[0], init: RequestInit) {
   const request = typeof input === 'object' && 'url' in input ? input : undefined;
-  const url = request ? new URL(request.url) : resolveUrl(`${input as string}`, baseUrl);
+  const url = resolveUrl(request?.url ?? `${input as string}`, baseUrl);
   const headers = new Headers(init.headers ?? request?.headers);
-  if (headers.has('authorization'))
-    throw new TypeError('fetch(): expected no Authorization header: the client sets it');
+  if (headers.has('authorization')) throw new TypeError('fetch(): the Authorization header is set by the client alone');
   const { body = null, method = request?.method ?? 'GET', signal = request?.signal } = init;
   return {
     target: request ?? url.href,
-    init,
-    headers,
+    init: { ...init, headers },
     signal: signal ?? undefined,
-    isBelowBase: url.origin === baseUrl.origin && `${url.pathname}/`.startsWith(withSlash(baseUrl.pathname)),
+    isBelowBase: url.origin === baseUrl.origin && `${url.pathname}/`.startsWith(baseUrl.pathname),
     // Asked after the call was sent: where Request has no `body`, `bodyUsed` says then whether it had one.
     isRepeatable: () => (body === null ? !request?.body && !request?.bodyUsed : canBeSentAgain(body)),
     // Methods without effects (RFC 9110 section 9.2.1) may be sent again after a 503 or 429.
@@ -111,14 +108,11 @@ function readCall(baseUrl: URL, input: Parameters<Client['fetch']>[0], init: Req
   };
 }
 
-const withSlash = (path: string): string => path.replace(/\/?$/, '/');
-
 /** A relative URL is one below `baseUrl`, also if it begins with a slash, or with the path of `baseUrl` itself. */
 function resolveUrl(text: string, baseUrl: URL): URL {
   if (URL.canParse(text)) return new URL(text);
-  const path = text.replace(/^[/\\]+/, '');
-  const below = withSlash(baseUrl.pathname).slice(1);
-  return new URL(path.startsWith(below) ? path.slice(below.length) : path, new URL(`/${below}`, baseUrl));
+  const path = `/${text.replace(/^[\s/\\]+/, '')}`;
+  return new URL(path.startsWith(baseUrl.pathname) ? path : `.${path}`, baseUrl);
 }
 
 /** Streams, iterables and the body of a `Request` are gone once they are sent. The name of a class holds in every realm. */
@@ -129,30 +123,26 @@ function canBeSentAgain(body: object | string): boolean {
 
 /** Sends a call until its token is accepted, and once more after a Retry-After. */
 async function send(call: ReturnType<typeof readCall>, tokens: Tokens, { fetch, sleep }: Settings): Promise<Response> {
-  const { target, init, headers, signal } = call;
+  const { target, init, signal } = call;
   signal?.throwIfAborted();
   let token = await untilAborted(tokens.current(), signal);
   let mayWait = call.isSafe;
   for (let sends = 1; ;) {
-    headers.set('authorization', `Bearer ${token.accessToken}`);
-    const response = await fetch(target, { ...init, headers });
+    init.headers.set('authorization', `Bearer ${token.accessToken}`);
+    const response = await fetch(target, init);
     const { status } = response;
     if (status !== 401 && status !== 429 && status < 500) tokens.accepted.add(token);
-    const waitMs = mayWait && (status === 429 || status === 503) ? retryAfterOf(response) : undefined;
     // The target of a redirect may be somebody else, who asks for one token after another.
     const isRefused = status === 401 && !response.redirected && (await isInvalidToken(response));
     const next = isRefused && sends < MAX_SENDS ? tokens.replace(token) : undefined;
-    const mayRepeat = call.isRepeatable() && (next !== undefined || (waitMs !== undefined && waitMs <= MAX_WAIT_MS));
-    if (!mayRepeat) {
-      next?.catch(() => undefined);
-      return response;
-    }
+    next?.catch(() => undefined);
+    const isBusy = mayWait && (status === 429 || status === 503);
+    const waitMs = (isBusy ? retryAfterOf(response) : undefined) ?? Infinity;
+    if (!call.isRepeatable() || (!next && waitMs > MAX_WAIT_MS)) return response;
     response.body?.cancel().catch(() => undefined);
     if (next) sends += 1;
-    else {
-      mayWait = false;
-      await untilAborted(sleep(waitMs ?? 0, signal), signal);
-    }
+    else await untilAborted(sleep(waitMs, signal), signal);
+    mayWait &&= next !== undefined;
     // The wait may have been longer than the token lives.
     token = await untilAborted(next ?? tokens.current(), signal);
   }
@@ -161,13 +151,12 @@ async function send(call: ReturnType<typeof readCall>, tokens: Tokens, { fetch, 
 /** A token with what decides when it is replaced. */
 interface Held {
   readonly token: IssuedToken;
-  readonly renewAtMs: number;
+  /** From when on it is renewed; always, once another token is to take its place. */
+  renewAtMs: number;
   readonly receivedAtMs: number;
   /** The token before it, if the API refused that one. */
   readonly replaced: IssuedToken | undefined;
   isRefused: boolean;
-  /** Not sent any more, also while no other token can be had. */
-  isReplaced: boolean;
 }
 
 /** The tokens of one client. A token is known by its object, not by its text: the response that it came in. */
@@ -184,29 +173,28 @@ class Tokens {
     this.#settings = settings;
   }
 
-  /** The token to send. One that is about to expire is renewed first; while that fails, it serves until it has expired. */
-  current(): Promise<IssuedToken> {
+  /**
+   * The token to send. One that is about to expire is renewed first; while that fails, it serves until it has expired.
+   *
+   * @param waitMs - to wait before the token request, if one is to be made
+   */
+  current(waitMs = 0): Promise<IssuedToken> {
     const held = this.#held;
-    if (this.#next) return this.#next;
-    const isGood = held && !held.isReplaced && this.#settings.clock() < held.renewAtMs;
-    return isGood ? Promise.resolve(held.token) : this.#request(0);
+    if (held && this.#settings.clock() < held.renewAtMs) return Promise.resolve(held.token);
+    return (this.#next ??= this.#obtain(waitMs).finally(() => (this.#next = undefined)));
   }
 
   /** The token to send instead of a refused one; `undefined` while no other one is to be requested. */
   replace(refused: IssuedToken): Promise<IssuedToken> | undefined {
     const held = this.#held;
     if (held?.token === refused) held.isRefused = true;
-    if (this.#next || held?.token !== refused || held.isReplaced) return this.current();
+    if (this.#next || held?.token !== refused) return this.current();
     const ageMs = this.#settings.clock() - held.receivedAtMs;
     const isSecond = held.replaced !== undefined && !this.accepted.has(refused);
     const isHopeless = isSecond && !this.accepted.has(held.replaced);
     if (isHopeless && ageMs < HOPELESS_MS) return undefined;
-    held.isReplaced = true;
-    return this.#request(isSecond ? REPLACEMENT_AGE_MS - ageMs : 0);
-  }
-
-  #request(waitMs: number): Promise<IssuedToken> {
-    return (this.#next = this.#obtain(waitMs).finally(() => (this.#next = undefined)));
+    held.renewAtMs = -Infinity;
+    return this.current(isSecond ? REPLACEMENT_AGE_MS - ageMs : 0);
   }
 
   async #obtain(waitMs: number): Promise<IssuedToken> {
@@ -219,7 +207,7 @@ class Tokens {
       const token = await requestToken(this.#settings, requestedAtMs);
       const renewAtMs = token.expiresAtMs - Math.min((token.expiresAtMs - requestedAtMs) / 10, MAX_MARGIN_MS);
       const replaced = held?.isRefused ? held.token : undefined;
-      this.#held = { token, renewAtMs, receivedAtMs: clock(), replaced, isRefused: false, isReplaced: false };
+      this.#held = { token, renewAtMs, receivedAtMs: clock(), replaced, isRefused: false };
       return token;
     } catch (error) {
       const failure = error as TokenRequestError;
@@ -233,31 +221,31 @@ class Tokens {
 
 /** Requests a token (RFC 6749 section 4.4.2). */
 async function requestToken(settings: Settings, requestedAtMs: number): Promise<IssuedToken> {
-  const { response, body, code } = await sendTokenRequest(settings);
+  const { response, body } = await sendTokenRequest(settings);
   const { access_token: accessToken, token_type: type = 'Bearer', expires_in: expiresIn, scope } = body;
   if (response.ok && isText(accessToken, /^[!-~]+$/) && String(type).toLowerCase() === 'bearer') {
     const expiresAtMs = requestedAtMs + (Number(expiresIn) > 0 ? Number(expiresIn) * 1_000 : DEFAULT_LIFETIME_MS);
     return { accessToken, expiresAtMs, scope: isText(scope) ? scope : undefined, response: body };
   }
   const [error, description] = [body['error'], body['error_description']].map((text) => quoted(text, settings));
-  const why = error === undefined ? { code } : { error };
+  // A redirect is the one response that is neither a success nor an error; a page does not see its status.
+  const why = error ? { error } : { code: response.ok || response.status >= 400 ? 'ERR_RESPONSE' : 'ERR_REDIRECT' };
   throw new TokenRequestError({ ...why, description, status: response.status, retryAfterMs: retryAfterOf(response) });
 }
 
-async function sendTokenRequest(settings: Settings) {
+async function sendTokenRequest({ fetch, tokenUrl, headers, form }: Settings) {
   const timeout = new AbortController();
+  const { signal } = timeout;
   const timer = setTimeout(() => timeout.abort(new TokenRequestError({ code: 'ETIMEDOUT' })), TOKEN_REQUEST_MS);
   try {
-    const sent = settings.fetch(settings.tokenUrl, tokenRequest(settings, timeout.signal));
-    const response = await untilAborted(sent, timeout.signal);
-    const isRedirect = response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400);
-    const body = await untilAborted(readObject(response), timeout.signal);
-    return { response, body, code: isRedirect ? 'ERR_REDIRECT' : 'ERR_RESPONSE' };
+    const request = { method: 'POST', headers, body: new URLSearchParams(form), redirect: 'manual', signal } as const;
+    const response = await untilAborted(fetch(tokenUrl, request), signal);
+    return { response, body: await untilAborted(readObject(response), signal) };
   } catch (error) {
     // Only the code: the message of a `fetch` of others may hold the request.
     const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
     const known = [cause?.code, code].find((each): each is string => isText(each, /^[A-Z_0-9]{1,40}$/));
-    throw timeout.signal.aborted ? timeout.signal.reason : new TokenRequestError({ code: known ?? 'ERR_NETWORK' });
+    throw new TokenRequestError({ code: known ?? 'ERR_NETWORK' });
   } finally {
     clearTimeout(timer);
   }
@@ -273,35 +261,22 @@ function quoted(value: unknown, { clientSecret, basic }: Settings): string | und
   return isText(value, /^[ -~]{1,300}$/) && !forms.some((form) => value.includes(form)) ? value : undefined;
 }
 
-function tokenRequest(settings: Settings, signal: AbortSignal): RequestInit {
-  const { clientId, clientSecret, scope, auth, parameters, basic } = settings;
-  const form = { ...parameters, grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) };
-  const credential = auth === 'post' ? { client_id: clientId, client_secret: clientSecret } : {};
-  const headers = { Accept: 'application/json', ...(auth === 'post' ? {} : { Authorization: `Basic ${basic}` }) };
-  return { method: 'POST', headers, body: new URLSearchParams({ ...form, ...credential }), redirect: 'manual', signal };
-}
-
 /** As RFC 6749 section 2.3.1 wants id and secret inside Basic; most libraries leave it out, and `+`, `%`, `:` fail. */
-function formEncoded(text: string): string {
-  return new URLSearchParams([['', text]]).toString().slice(1);
-}
+const formEncoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1);
 
-function isText(value: unknown, form = /./): value is string {
-  return typeof value === 'string' && form.test(value);
-}
+const isText = (value: unknown, form = /./): value is string => typeof value === 'string' && form.test(value);
 
 /** Whether a 401 says `error="invalid_token"` (RFC 6750 section 3.1), in any of its challenges. */
 async function isInvalidToken(response: Response): Promise<boolean> {
   const header = response.headers.get('www-authenticate');
   if (header === null) {
     const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json');
-    return isProblem === true && INVALID_TOKEN_CODES.has((await readObject(response.clone()))['code']);
+    return isProblem === true && INVALID_TOKEN_CODES.includes((await readObject(response.clone()))['code']);
   }
   // Each parameter with its value, so that nothing inside a quoted string counts. A name begins where no other goes on.
   const parameters = header.matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g);
-  return [...parameters].some(
-    ([, name, text, token]) => name?.toLowerCase() === 'error' && (text ?? token) === 'invalid_token',
-  );
+  const errors = [...parameters].filter(([, name]) => name?.toLowerCase() === 'error');
+  return errors.some(([, , text, word]) => (text ?? word) === 'invalid_token');
 }
 
 /** `Retry-After` (RFC 9110 section 10.2.3) in ms: seconds, or a date, which is compared with that of the response. */
@@ -331,29 +306,30 @@ function readOptions(options: ClientOptions) {
   const { fetch = fetchOfRuntime, clock = () => performance.now(), sleep = sleepUntilAborted, ...unknown } = functions;
   const wrong = [
     ...Object.keys(unknown).map((name) => `unknown option ${name}`),
-    ...Object.entries({ tokenUrl, baseUrl }).map(([name, url]) => !isHttpUrl(url) && `${name} ${URL_EXPECTED}`),
+    ...Object.entries({ tokenUrl, baseUrl }).map(([name, url]) => !isHttpUrl(String(url)) && `${name} ${URL_EXPECTED}`),
     !(isText(clientId) && isText(clientSecret)) && 'clientId and clientSecret must be texts that are not empty',
-    Object.values({ ...parameters }).some((each) => typeof each !== 'string') && 'parameters must be texts by name',
     !isText(scope ?? 'none') && 'scope must be a text that is not empty',
+    Object.values({ ...parameters }).some((each) => typeof each !== 'string') && 'parameters must be texts by name',
     !['basic', 'post'].includes(auth) && "auth must be 'basic' or 'post'",
     [fetch, clock, sleep].some((each) => typeof each !== 'function') && 'fetch, clock and sleep must be functions',
   ].find((each) => each !== false);
   if (wrong !== undefined) throw new TypeError(`createClient(): ${wrong}`);
   const basic = btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`);
-  const known = { clientId, clientSecret, basic, scope, auth, parameters, fetch, clock, sleep };
-  return { ...known, tokenUrl: String(tokenUrl), api: new URL(baseUrl) };
+  const headers = { Accept: 'application/json', ...(auth === 'basic' && { Authorization: `Basic ${basic}` }) };
+  const credential = auth === 'post' && { client_id: clientId, client_secret: clientSecret };
+  const grant = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
+  const form = { ...parameters, ...grant, ...credential };
+  // Its path ends in a slash, so that `/v1x` is not below `/v1`.
+  const api = new URL(new URL(baseUrl).href.replace(/\/?(\?.*)?$/, '/'));
+  return { tokenUrl: String(tokenUrl), headers, form, clientSecret, basic, api, fetch, clock, sleep };
 }
 
-function isHttpUrl(value: unknown): boolean {
-  return isText(String(value), /^https?:\/\/[^/@#?]+([/?][^#]*)?$/i) && URL.canParse(String(value));
-}
-
+const isHttpUrl = (url: string): boolean => URL.canParse(url) && /^https?:\/\/[^/@#?]+([/?][^#]*)?$/i.test(url);
 const URL_EXPECTED = 'must be an http: or https: URL without user and fragment';
 const fetchOfRuntime: Client['fetch'] = (input, init) => globalThis.fetch(input, init);
 
 function sleepUntilAborted(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, signal?.aborted ? 0 : ms);
-    signal?.addEventListener('abort', () => clearTimeout(timer), { once: true });
-  });
+  let timer: ReturnType<typeof setTimeout>;
+  const wait = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  return untilAborted(wait, signal).finally(() => clearTimeout(timer));
 }

@@ -232,6 +232,11 @@ describe('a call', () => {
     ['/%2e%2e/admin', 'https://api.example.com/admin', 0],
     ['//evil.example/v1', `${API}/evil.example/v1`, 1],
     ['\\\\evil.example/v1', `${API}/evil.example/v1`, 1],
+    ['/http://evil.example/x', `${API}/http://evil.example/x`, 1],
+    ['/v1/http://evil.example/x', `${API}/http://evil.example/x`, 1],
+    ['/\t/evil.example/x', `${API}/evil.example/x`, 1],
+    ['', `${API}/`, 1],
+    ['/v1', `${API}/v1`, 1],
     ['http://api.example.com/v1/orders', 'http://api.example.com/v1/orders', 0],
     ['https://api.example.com:444/v1/orders', 'https://api.example.com:444/v1/orders', 0],
     ['https://api.example.com@evil.example/v1', 'https://api.example.com@evil.example/v1', 0],
@@ -239,6 +244,17 @@ describe('a call', () => {
     const s = scene(ok);
     await s.client.fetch(input);
     expect(s.calls).toMatchObject([{ url, token }]);
+  });
+
+  it.each([
+    ['https://api.example.com', '//evil.example/x', 'https://api.example.com/evil.example/x'],
+    ['https://api.example.com/', '/orders', 'https://api.example.com/orders'],
+    ['https://api.example.com/v1/?key=/7', 'orders', 'https://api.example.com/v1/orders'],
+    ['https://api.example.com/v1?key=/7', '/v1/orders', 'https://api.example.com/v1/orders'],
+  ])('below %s of %s goes to %s', async (baseUrl, input, url) => {
+    const s = scene(ok, { baseUrl });
+    await s.client.fetch(input);
+    expect(s.calls).toMatchObject([{ url, token: 1 }]);
   });
 
   it.each([[{ Authorization: 'Bearer x' }], [new Headers({ authorization: '' })], [[['AUTHORIZATION', 'Basic x']]]])(
@@ -277,6 +293,20 @@ describe('a call', () => {
     Object.defineProperties(request, { body: { value: undefined }, bodyUsed: { value: true } });
     expect((await s.client.fetch(request)).status).toBe(401);
     expect(s.calls).toHaveLength(1);
+  });
+
+  it('that cannot be sent again does not wait for the new token, and its failure is handled', async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    const s = scene(() => refused());
+    const tokens = s.token;
+    s.token = (number) => (number > 1 ? new Response('', { status: 503 }) : tokens(number));
+    const body = new Blob(['a']).stream();
+    expect((await s.client.fetch('/orders', { method: 'POST', body })).status).toBe(401);
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    expect([s.tokenRequests.length, unhandled]).toEqual([2, []]);
   });
 
   it('whose signal has aborted before requests no token', async () => {

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { API, ok, scene, SECRET } from './scene';
 
@@ -10,7 +12,7 @@ describe('a token request', () => {
       'till%3A1:p%2Bss%3Aw%25rd+%C3%A4',
     );
     expect((init.body as URLSearchParams).toString()).toBe('grant_type=client_credentials&scope=orders%3Aread');
-    expect(init.redirect).toBe('manual');
+    expect([init.redirect, headers.get('accept')]).toEqual(['manual', 'application/json']);
   });
 
   it('sends them in the form with auth: post, beside further parameters', async () => {
@@ -110,6 +112,7 @@ describe('a token request that fails', () => {
       { error: 'slow_down', status: 429, retryAfterMs: 90_000 },
     ],
     ['a page', () => new Response('<p>Hello'), { status: 200, code: 'ERR_RESPONSE' }],
+    ['a page of a proxy', () => new Response('<p>Bad gateway', { status: 502 }), { status: 502, code: 'ERR_RESPONSE' }],
     ['null', () => Response.json(null), { status: 200, code: 'ERR_RESPONSE' }],
     [
       'a redirect',
@@ -182,6 +185,56 @@ describe('a token request that fails', () => {
         { status: 400 },
       );
     await expect(s.client.fetch('/orders')).rejects.toMatchObject({ error: 'invalid_client', description: undefined });
+  });
+});
+
+describe('the timers of a client', () => {
+  /** Runs a script in a process of its own, where time is a hundred times as fast, and the pending timers are known. */
+  function run(script: string): unknown {
+    const prelude = `
+      const { createClient } = require('./src/client/index.ts');
+      const { setTimeout: set, clearTimeout: clear } = globalThis;
+      const pending = new Set();
+      globalThis.setTimeout = (work, ms) => {
+        const timer = set(() => { pending.delete(timer); work(); }, ms / 100);
+        pending.add(timer);
+        return timer;
+      };
+      globalThis.clearTimeout = (timer) => { pending.delete(timer); clear(timer); };
+      const token = async () => Response.json({ access_token: 'a' });
+      const client = (fetch) => createClient({
+        tokenUrl: 'http://localhost/token', clientId: 'till', clientSecret: 'a', baseUrl: 'http://localhost/v1', fetch });
+    `;
+    const args = [
+      '--conditions=source',
+      '-r',
+      './scripts/run-sources.cjs',
+      '-e',
+      `${prelude}\n(async () => {${script}})()`,
+    ];
+    return JSON.parse(execFileSync(process.execPath, args, { cwd: join(__dirname, '../..'), encoding: 'utf8' }));
+  }
+
+  it('end with the token request', () => {
+    expect(run(`await client(token).token(); console.log(pending.size);`)).toBe(0);
+  });
+
+  it('end a token request after 10 s, whatever fetch says to its signal', () => {
+    const refuse = `new Promise((_, reject) => signal.addEventListener('abort', () => reject({ code: 'ABORTED' })))`;
+    const fetches = [`(url, { signal }) => ${refuse}`, '() => new Promise(() => undefined)'];
+    for (const fetch of fetches) {
+      const script = `await client(${fetch}).token().catch(({ code }) => console.log(JSON.stringify([code, pending.size])));`;
+      expect(run(script)).toEqual(['ETIMEDOUT', 0]);
+    }
+  });
+
+  it('end with the signal of the call that waits', () => {
+    const script = `
+      const end = new AbortController();
+      const busy = async () => { set(() => end.abort()); return new Response('', { status: 503, headers: { 'Retry-After': '30' } }); };
+      const call = client((url) => (url.endsWith('/token') ? token() : busy())).fetch('/orders', { signal: end.signal });
+      await call.catch(({ name }) => console.log(JSON.stringify([name, pending.size])));`;
+    expect(run(script)).toEqual(['AbortError', 0]);
   });
 });
 
