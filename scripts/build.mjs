@@ -7,6 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { lateList } from './late-lists.cjs';
+import { intoOneFile } from './one-file.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -29,6 +30,8 @@ function build(folder) {
   stripComments(dist);
   loadListsLate(folder, dist);
   addModule(folder, dist);
+  // It is what a server loads when it starts.
+  if (basename(folder) === 'gate') intoOneFile(folder, dist);
 }
 
 /** What the compiler leaves out: files that a browser loads, or that a command preloads. */
