@@ -31,8 +31,8 @@ const SEEN = join(ROOT, 'test/all/servers/seen.json');
 
 const SECTIONS: Readonly<Record<string, () => string>> = {
   ...Object.fromEntries(ROOMS.map((room) => [`picture of ${room}`, () => pictureOf(room)])),
-  'issuer options': () => optionTable(ISSUER_OPTIONS),
-  'gate options': () => optionTable(GATE_OPTIONS),
+  'options that you may need': () => optionTable((name) => COMMON_OPTIONS.includes(name)),
+  'options that are rarely needed': () => optionTable((name) => !COMMON_OPTIONS.includes(name)),
   variables: () =>
     table(
       ['variable', 'default', 'meaning'],
@@ -118,10 +118,18 @@ const SECTION_OF: Readonly<Record<string, string>> = {
   possessionRequired: 'possession.md',
 };
 
-/** The names and defaults come from the table, meanings from the public interface. */
-function optionTable(rowsOfOptions: Readonly<Record<string, Pick<OptionRow<unknown>, 'fallback'>>>): string {
+/** Options that many apps set. The others are for one infrastructure or another, and for tests. */
+const COMMON_OPTIONS: readonly string[] = [
+  ...['issuer', 'audience', 'clientIds', 'preset', 'scopes', 'generationClaim', 'generationSource', 'opaque'],
+  ...['unguarded', 'optional', 'refusals', 'logger'],
+];
+
+/** The names and defaults come from the tables, those of an issuer first, meanings from the public interface. */
+function optionTable(isShown: (name: string) => boolean): string {
   const options = declaredOptions();
-  const rows = Object.entries(rowsOfOptions).map(([name, { fallback: own }]) => {
+  const all = Object.entries<Pick<OptionRow<unknown>, 'fallback'>>({ ...ISSUER_OPTIONS, ...GATE_OPTIONS });
+  const shownOptions = all.filter(([name]) => isShown(name));
+  const rows = shownOptions.map(([name, { fallback: own }]) => {
     const option = options.get(name);
     if (!option) throw new Error(`the option ${name} has no comment`);
     const { fallback, about } = withoutDefault(option.about);

@@ -283,9 +283,9 @@ describe('pages', () => {
     },
   );
 
-  it('docs/ has thirteen pages for users', () => {
+  it('docs/ has fourteen pages for users', () => {
     const names = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
-    expect(names).toHaveLength(13);
+    expect(names).toHaveLength(14);
   });
 
   describe('the README', () => {
