@@ -85,7 +85,7 @@ export function clientsApi(context: Context): Router {
 
   async function patch(req: Request, res: Response): Promise<void> {
     const changes = readPatch(req.body, settings.scopes);
-    const { before, after, said } = await change(req, (row, nowMs) => patched(row, changes, nowMs));
+    const { before, after, said } = await change(context, req, (row, nowMs) => patched(row, changes, nowMs));
     // The tokens issued before are discarded and a new token is created, unless the client is disabled.
     const discarded = after.description !== before?.description && !after.disabled;
     const token = discarded && { token: issueSuccessor(context, after) };
@@ -93,7 +93,7 @@ export function clientsApi(context: Context): Router {
   }
 
   async function remove(req: Request, res: Response): Promise<void> {
-    const { after } = await change(req, deleted);
+    const { after } = await change(context, req, deleted);
     lastIssued.delete(after.clientId);
     res.status(204).end();
   }
@@ -101,23 +101,23 @@ export function clientsApi(context: Context): Router {
   async function rotateSecret(req: Request, res: Response): Promise<void> {
     const options = readRotation(req.body);
     const { text, stored } = newSecret(settings.clock());
-    const { after, said } = await change(req, (row, nowMs) => rotated(row, stored, options, nowMs));
+    const { after, said } = await change(context, req, (row, nowMs) => rotated(row, stored, options, nowMs));
     res.status(201).json({ ...toResource(after), ...said, client_secret: text });
   }
 
   async function revokeTokens(req: Request, res: Response): Promise<void> {
-    const { after, said } = await change(req, withNewGeneration);
+    const { after, said } = await change(context, req, withNewGeneration);
     res.json({ ...toResource(after), ...said });
   }
+}
 
-  async function change(req: Request, edit: (row: ClientRow, nowMs: number) => ClientRow) {
-    const clientId = clientIdOf(req);
-    const { before, after, published } = await changeClient(context, ({ clients }, nowMs) => {
-      return edit(requireClient(clients.get(clientId)), nowMs);
-    });
-    const expiry = before?.generation !== after.generation && expiryOfTokens(context, clientId);
-    return { before, after, said: { published, ...expiry } };
-  }
+async function change(context: Context, req: Request, edit: (row: ClientRow, nowMs: number) => ClientRow) {
+  const clientId = clientIdOf(req);
+  const { before, after, published } = await changeClient(context, ({ clients }, nowMs) => {
+    return edit(requireClient(clients.get(clientId)), nowMs);
+  });
+  const expiry = before?.generation !== after.generation && expiryOfTokens(context, clientId);
+  return { before, after, said: { published, ...expiry } };
 }
 
 /** When the tokens of a client expire that were issued so far; nothing where they have. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
-import type { Express, Request, RequestHandler, Response } from 'express';
+import type { Express, Request, RequestHandler, Response, Router } from 'express';
 import { foreignCaller, isObject } from 'tillgate/internal';
 import { problemHandler, sendProblem } from 'tillgate';
 import type { LoggedRequest, ReportedRequest, RequestLog } from './request-log';
@@ -33,27 +33,22 @@ const HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Makes the page at `/console` and the JSON API that it uses; both for this machine only. */
-export function consoleApp({
-  log,
-  state,
-  record,
-  inspect,
-  replay,
-  onClear,
-  streams,
-}: {
+/** What the page shows, and what it can do. */
+interface ConsoleParts {
   readonly log: RequestLog;
-  readonly state: () => object;
-  /** Takes a request of the API, as its observer reports it. */
-  readonly record: (request: ReportedRequest) => void;
-  readonly inspect: (token: string) => Promise<object>;
-  /** Sends a request again; what it rejects with is shown. */
-  readonly replay: (entry: LoggedRequest, json: string | undefined) => Promise<object>;
-  readonly onClear: () => void;
   /** Open event streams. */
   readonly streams: Set<ServerResponse>;
-}): Express {
+  state(): object;
+  /** Takes a request of the API, as its observer reports it. */
+  record(request: ReportedRequest): void;
+  inspect(token: string): Promise<object>;
+  /** Sends a request again; what it rejects with is shown. */
+  replay(entry: LoggedRequest, json: string | undefined): Promise<object>;
+  clear(): void;
+}
+
+/** Makes the page at `/console` and the JSON API that it uses; both for this machine only. */
+export function consoleApp(parts: ConsoleParts): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag');
   app.use(setHeaders, requireThisMachine);
@@ -61,21 +56,27 @@ export function consoleApp({
     // With a root, because a folder of the path may begin with a dot: node_modules/.pnpm.
     app.get(`/console${path}`, (_req, res) => res.sendFile(file, { root: STATIC, cacheControl: false }));
   }
+  app.use('/console/api', consoleApi(parts));
+  app.use((req, res) => refuse(req, res, 404, 'not_found', 'There is nothing at this URL.'));
+  app.use(problemHandler());
+  return app;
+}
 
+function consoleApi(parts: ConsoleParts): Router {
+  const { log, streams } = parts;
   const api = express.Router();
-  api.get('/state', (_req, res) => void res.json(state()));
+  api.get('/state', (_req, res) => void res.json(parts.state()));
   api.get('/requests', function listRequests({ query }, res) {
     const wanted = log.entries.filter((entry) => isWanted(entry, query)).reverse();
     res.json({ requests: wanted.slice(0, Number(query['limit']) || undefined).map(summaryOf) });
   });
   api.post('/requests', express.json({ limit: MAX_REPORT }), function recordRequest(req: Request, res) {
     if (!isReport(req.body)) return refuse(req, res, 400, 'invalid_request', 'The body must be a request, as JSON.');
-    record(req.body);
+    parts.record(req.body);
     res.status(204).end();
   });
   api.delete('/requests', function clearRequests(_req, res) {
-    log.clear();
-    onClear();
+    parts.clear();
     res.status(204).end();
   });
   api.get('/requests/:id', function showRequest({ params: { id } }, res, next) {
@@ -87,14 +88,14 @@ export function consoleApp({
     const { token } = Object(req.body) as { token?: unknown };
     const given = typeof token === 'string' ? token.trim() : '';
     if (given === '') refuse(req, res, 400, 'invalid_request', 'The body must be JSON with a token: {"token": "..."}.');
-    else res.json(await inspect(given));
+    else res.json(await parts.inspect(given));
   });
   // Requires JSON, because a form of another page cannot send it.
   api.post('/requests/:id/replay', express.json({ limit: MAX_BODY }), async function replayRequest(req, res, next) {
     const entry = log.entries.find(({ id }) => String(id) === req.params['id']);
     if (!entry) return next();
     if (!req.body) return refuse(req, res, 400, 'invalid_request', 'The body must be JSON: {}, or {"body": ...}.');
-    await replay(entry, JSON.stringify((req.body as { body?: unknown }).body)).then(
+    await parts.replay(entry, JSON.stringify((req.body as { body?: unknown }).body)).then(
       (outcome) => void res.json(outcome),
       ({ message }: Error) => refuse(req, res, 409, 'not_replayable', message),
     );
@@ -104,10 +105,7 @@ export function consoleApp({
     streams.add(res);
     res.once('close', () => streams.delete(res));
   });
-  app.use('/console/api', api);
-  app.use((req, res) => refuse(req, res, 404, 'not_found', 'There is nothing at this URL.'));
-  app.use(problemHandler());
-  return app;
+  return api;
 }
 
 /** An app, or whoever else is on this machine, says what it likes: every member is checked before the page shows it. */
