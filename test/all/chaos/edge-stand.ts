@@ -13,8 +13,10 @@ import type { Engine } from './engines';
 /** Where the log is in Redis and in PostgreSQL. */
 export const KEY = 'tillgate:generations';
 export const TABLE = 'tillgate_generations';
-/** Limits that a test can wait for. */
-export const LIMITS = { pollMs: 250, readTimeoutMs: 2_000, skewMs: 1_000 };
+/** Longer than a busy machine takes for one command: what responds late is tested where a test says so. */
+const PATIENT_MS = 30_000;
+/** A process polls as often as a test can wait for. */
+const LIMITS = { pollMs: 250, readTimeoutMs: PATIENT_MS, skewMs: 1_000 };
 
 type Source = Parameters<typeof startAuthorizationServer>[0];
 type Process = ReturnType<typeof startProcess>;
@@ -48,11 +50,17 @@ export interface EdgeStand {
   readonly processOn: (options?: Partial<Parameters<typeof startProcess>[1]>) => Promise<Process>;
   /** Appends as another program does, without any check. */
   readonly append: (changes: readonly (readonly [string, number])[]) => Promise<void>;
-  /** What a process that starts says about a token from before the last change, once it knows. */
-  readonly coldVerdict: (generation: number, options?: object) => Promise<string>;
+  /** What a process that starts says about a token from before the last change, once it knows, or after `unsureMs`. */
+  readonly coldVerdict: (generation: number, options?: object, unsureMs?: number) => Promise<string>;
 }
 
-export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?: FakeClock): Promise<EdgeStand> {
+/** @param timeoutMs - how long a command of the sources may take */
+export async function edgeStand(
+  name: 'redis' | 'postgres',
+  opened: Ends,
+  clock?: FakeClock,
+  timeoutMs = PATIENT_MS,
+): Promise<EdgeStand> {
   const engine = await startEngine(name, clock);
   opened.add(() => engine.stop());
   const run = name === 'redis' ? commandsOf(engine) : statementsOf(engine);
@@ -78,7 +86,7 @@ export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?
     };
   }
 
-  async function open(at = engine, timeoutMs = 2_000): Promise<Source> {
+  async function open(at = engine): Promise<Source> {
     const url = at.url(at.port);
     const one =
       name === 'redis'
@@ -92,7 +100,7 @@ export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?
     options: Parameters<typeof startAuthorizationServer>[1] = {},
     at = engine,
   ): Promise<ReturnType<typeof startAuthorizationServer>> {
-    const shop = startAuthorizationServer(await open(at), { timeoutMs: 1_000, ...options });
+    const shop = startAuthorizationServer(await open(at), { timeoutMs, ...options });
     opened.add(() => shop.publisher.close());
     return shop;
   }
@@ -118,11 +126,11 @@ export async function edgeStand(name: 'redis' | 'postgres', opened: Ends, clock?
     );
   }
 
-  async function coldVerdict(generation: number, options = {}): Promise<string> {
+  async function coldVerdict(generation: number, options = {}, unsureMs = 2 * PATIENT_MS): Promise<string> {
     const cold = await processOn(options);
     await cold.settled();
     // It refuses with 503 until it is sure.
-    const untilMs = Date.now() + 8_000;
+    const untilMs = Date.now() + unsureMs;
     while (verdict(cold, 'pos', generation) === 'generations_unavailable' && Date.now() < untilMs) await pause(50);
     return verdict(cold, 'pos', generation);
   }

@@ -32,7 +32,7 @@ describe('the work of one request', () => {
     const env = { ...process.env, NODE_ENV: 'production' };
     const { stdout } = await run(process.execPath, [...flags, join(__dirname, 'count.ts')], { env });
     work = JSON.parse(stdout) as Work;
-  });
+  }, 600_000);
 
   it.each(Object.entries(AT_MOST))('stays below its limits: %s', (name, { calls, bytes }) => {
     expect(work[name]?.calls).toBeGreaterThan(10);

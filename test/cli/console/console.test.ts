@@ -7,7 +7,7 @@ let dev: DevScene;
 describe('the console of a scaffold with requests', () => {
   beforeAll(async () => {
     dev = await startDev();
-  }, 120_000);
+  }, 300_000);
   afterAll(() => dev.stop());
 
   const timelineOf = async (id: string) => {

@@ -29,7 +29,7 @@ let dev: DevScene;
 describe('what the console promises', () => {
   beforeAll(async () => {
     dev = await startDev();
-  }, 120_000);
+  }, 300_000);
   afterAll(() => dev.stop());
   afterEach(closeAll);
 

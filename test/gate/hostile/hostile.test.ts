@@ -12,7 +12,7 @@ describe('hostile input, against the running scaffold', () => {
   let target: Target;
   beforeAll(async () => {
     target = await openTarget();
-  }, 20_000);
+  }, 300_000);
   afterAll(() => target.close());
 
   describe.each(Object.entries(CATEGORIES))('%s', (_category, attacks) => {
@@ -26,7 +26,7 @@ describe('hostile input, against the scaffold in production: the same response t
   let target: Target;
   beforeAll(async () => {
     target = await openTarget(false);
-  }, 20_000);
+  }, 300_000);
   afterAll(() => target.close());
 
   describe.each(Object.entries(CATEGORIES))('%s', (_category, attacks) => {
