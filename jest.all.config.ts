@@ -1,6 +1,7 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest';
 import { availableParallelism } from 'node:os';
+import longSuites from './test/all/setup/long-suites.json';
 
 /** Suites of `npm test` that run again at full size: see test/support/amount.ts. */
 const FULL_SIZE = [
@@ -12,6 +13,9 @@ const FULL_SIZE = [
   'gate/hostile/growth',
 ];
 
+/** What `.ci/run` leaves out: run-folder.cjs prints why. */
+const LEFT_OUT = process.env['WITHOUT_LONG'] ? Object.keys(longSuites) : [];
+
 /** `npm run test:all`: suites that need child processes, real servers, a browser, a package registry, or globals of their own. */
 const config: Config = {
   roots: ['<rootDir>/test'],
@@ -19,7 +23,10 @@ const config: Config = {
   globalTeardown: '<rootDir>/test/all/setup/remove-run-folder.cjs',
   // Projects that install the package run their tests themselves.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/package/consumers/'],
-  testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],
+  testMatch: [
+    ...['all/**/*', ...FULL_SIZE].map((suite) => `<rootDir>/test/${suite}.test.ts`),
+    ...LEFT_OUT.map((suite) => `!**/test/${suite}.test.ts`),
+  ],
   testSequencer: '<rootDir>/test/all/setup/longest-first.cjs',
   transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
   // One room imports another by its name: it gets the sources.

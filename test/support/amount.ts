@@ -5,3 +5,6 @@ export const isFullRun = 'isFullRun' in globalThis;
 export function amount(inTest: number, inAll: number): number {
   return isFullRun ? inAll : inTest;
 }
+
+/** Whether `.ci/run` leaves the long suites out, and parts of others. */
+export const isShortened = process.env['WITHOUT_LONG'] !== undefined;

@@ -3,20 +3,24 @@
 // nothing, and begins with the largest file.
 const { default: Sequencer } = require('@jest/test-sequencer');
 
-/** Suites of 40 s and more, the longest first: one that begins last would keep all others waiting. */
+/** Suites that take or wait longest, in this order: one that begins last would keep all others waiting. */
 const LONGEST = [
+  'package/first-commands',
   'package/consumers',
   'nodes/nodes',
-  'package/examples',
   'contract/schemathesis',
+  'package/examples',
+  'simulation/simulation',
   'keycloak/keycloak',
   'chaos/edges',
   'redis/faults',
   'redis/campaigns',
   'chaos/chaos',
+  'package/typescript',
+  'redis/writers',
+  'faults/greedy-clients',
   'redis/conformance',
   'properties/mutants',
-  'faults/greedy-clients',
 ];
 
 module.exports = class LongestFirst extends Sequencer {

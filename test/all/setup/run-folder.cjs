@@ -16,6 +16,7 @@ const { tmpdir } = require('node:os');
 const { basename, dirname, join, resolve } = require('node:path');
 const { buildSync } = require('esbuild');
 const { lateList } = require('../../../scripts/late-lists.cjs');
+const longSuites = require('./long-suites.json');
 
 const ROOT = resolve(__dirname, '../../..');
 const COMPILED = join(ROOT, '.test-build');
@@ -26,6 +27,8 @@ module.exports = prepareRun;
 module.exports.compileSources = compileSources;
 
 function prepareRun() {
+  if (process.env['WITHOUT_LONG'])
+    for (const [suite, why] of Object.entries(longSuites)) console.log(`left out: test/${suite}: ${why}`);
   compileSources();
   // Inherited by the workers.
   process.env['RUN_FOLDER'] = mkdtempSync(join(tmpdir(), 'tillgate-run-'));

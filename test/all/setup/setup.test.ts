@@ -1,10 +1,11 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { anyPostgres } from '../support/postgres-server';
 import { anyRedis } from '../support/redis-server';
+import longSuites from './long-suites.json';
 import { requireCommand, requirePackage } from './packages';
 import { startScript } from './script';
 import { startTillgate } from './tillgate';
@@ -76,4 +77,10 @@ describe('a script that serves a suite', () => {
     await running.stop();
     await expect(running.ask({})).rejects.toThrow('broken.mjs ended (SIGTERM)');
   });
+});
+
+it('the long suites that .ci/run leaves out are there', () => {
+  const names = Object.keys(longSuites);
+  expect(names.length).toBeGreaterThan(10);
+  expect(names.filter((name) => !existsSync(join(__dirname, '../..', `${name}.test.ts`)))).toEqual([]);
 });
