@@ -90,6 +90,19 @@ async function inTransaction(id: string, ...statements: readonly string[]): Prom
   }
 }
 
+/** SQL for a value that the column does not have now. */
+function anotherValue(column: string, type: string): string {
+  const values: Readonly<Record<string, string>> = {
+    boolean: `${column} IS NOT TRUE`,
+    bigint: `coalesce(${column}, 0) + 1`,
+    uuid: 'gen_random_uuid()',
+    jsonb: `jsonb_build_array(${column})`,
+    text: `coalesce(${column}, '') || 'x'`,
+    'character varying': `left(coalesce(${column}, '') || 'x', 20)`,
+  };
+  return values[type] ?? `coalesce(${column}, now()) + interval '1 minute'`;
+}
+
 it('the pages have both triggers, and those of servers are on tables that are known here', () => {
   expect(named(false)[0]?.[0]).toBe('docs/generations.md, clients');
   expect(named(true)[0]?.[0]).toBe('docs/generations.md, clients');
@@ -108,6 +121,25 @@ describe.each(named(false))('the trigger for tokens compared by iat: %s', (_name
     expect(more).toEqual([]);
     expect(floor).toBeGreaterThanOrEqual(before);
     expect(floor).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('appends for each column that matters, and for no other', async () => {
+    const { insert, matters } = await open(sample);
+    await pool.query(insert, ['till-9']);
+    const bare = sample.table.replaceAll('"', '');
+    const { rows: columns } = await pool.query<{ name: string; type: string }>(
+      'SELECT column_name AS name, data_type AS type FROM information_schema.columns WHERE table_name = $1',
+      [bare],
+    );
+    const discarding: string[] = [];
+    for (const { name, type } of columns) {
+      const { rowCount: before } = await pool.query('SELECT FROM tillgate_generations');
+      await pool.query(`UPDATE ${sample.table} SET "${name}" = ${anotherValue(`"${name}"`, type)}`);
+      const { rowCount: after } = await pool.query('SELECT FROM tillgate_generations');
+      if (after !== before) discarding.push(name);
+    }
+    expect(discarding.sort()).toEqual([...matters].sort());
+    expect(columns.length).toBeGreaterThan(matters.length);
   });
 
   it('appends the time of the commit for two changes in one transaction, and nothing for one that is rolled back', async () => {

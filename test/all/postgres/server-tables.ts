@@ -11,10 +11,20 @@ export interface ServerTable {
   readonly remove: string;
   /** The number that tokens of the client get. */
   readonly number: string;
+  /** The columns whose change discards tokens that are compared by `iat`; no other column does. */
+  readonly matters: readonly string[];
 }
 
 /** Statements about one table whose rows have the client id in `id`. */
-function table(name: string, id: string, columns: string, row: string, described: string, number: string): ServerTable {
+function table(
+  name: string,
+  id: string,
+  columns: string,
+  row: string,
+  described: string,
+  number: string,
+  matters: string,
+): ServerTable {
   const where = `WHERE ${id} = $1`;
   const [inserted = '', values = ''] = row.split(' = ');
   return {
@@ -25,6 +35,7 @@ function table(name: string, id: string, columns: string, row: string, described
     touch: `UPDATE ${name} SET ${described} = ${described} ${where}`,
     remove: `DELETE FROM ${name} ${where}`,
     number: `SELECT ${number} AS number FROM ${name} ${where}`,
+    matters: matters.split(/\s+/),
   };
 }
 
@@ -45,19 +56,23 @@ export const SERVER_TABLES: Readonly<Record<string, ServerTable>> = {
   clients: table(
     'clients',
     'id',
-    'id text PRIMARY KEY, description text, scopes text, secret_hash text, generation bigint',
+    'id text PRIMARY KEY, description text, scopes text, secret_hash text, last_used timestamptz, generation bigint',
     `description = 'd'`,
     'description',
     'generation',
+    'description scopes secret_hash',
   ),
   hydra_client: table(
     'hydra_client',
     'id',
     `id varchar(255), client_name text NOT NULL DEFAULT '', client_secret text NOT NULL DEFAULT '', scope text NOT NULL DEFAULT '',
-     owner text NOT NULL DEFAULT '', metadata jsonb, nid uuid NOT NULL DEFAULT gen_random_uuid(), updated_at timestamp, PRIMARY KEY (id)`,
+     owner text NOT NULL DEFAULT '', audience jsonb NOT NULL DEFAULT '[]', grant_types jsonb NOT NULL DEFAULT '[]', redirect_uris jsonb NOT
+     NULL DEFAULT '[]', jwks text NOT NULL DEFAULT '', token_endpoint_auth_method varchar(25) NOT NULL DEFAULT '', logo_uri text NOT NULL
+     DEFAULT '', metadata jsonb, nid uuid NOT NULL DEFAULT gen_random_uuid(), updated_at timestamp, PRIMARY KEY (id)`,
     `client_name = 'd'`,
     'client_name',
     'NULL::bigint',
+    'client_name client_secret scope audience grant_types owner metadata jwks token_endpoint_auth_method',
   ),
   oauth2_provider_application: table(
     'oauth2_provider_application',
@@ -69,15 +84,17 @@ export const SERVER_TABLES: Readonly<Record<string, ServerTable>> = {
     `name = 'd'`,
     'name',
     'NULL::bigint',
+    'client_id client_secret name client_type authorization_grant_type user_id',
   ),
   '"oauthClient"': table(
     '"oauthClient"',
     '"clientId"',
     `id text PRIMARY KEY DEFAULT gen_random_uuid(), "clientId" text NOT NULL UNIQUE, "clientSecret" text, disabled boolean, scopes jsonb,
-     name text, "createdAt" timestamptz, "updatedAt" timestamptz, metadata jsonb`,
+     "clientCredentialsScopes" jsonb, "grantTypes" jsonb, "tokenEndpointAuthMethod" text, jwks text, "redirectUris" jsonb, icon text, name text, "createdAt" timestamptz, "updatedAt" timestamptz, metadata jsonb`,
     `name = 'd'`,
     'name',
     'NULL::bigint',
+    'clientId clientSecret disabled name metadata scopes clientCredentialsScopes grantTypes tokenEndpointAuthMethod jwks',
   ),
   oauth2_registered_client: table(
     'oauth2_registered_client',
@@ -90,6 +107,8 @@ export const SERVER_TABLES: Readonly<Record<string, ServerTable>> = {
     `client_name = 'd'`,
     'client_name',
     `(client_settings::jsonb ->> 'generation')::bigint`,
+    `client_id client_secret client_secret_expires_at client_name client_authentication_methods authorization_grant_types scopes
+     client_settings token_settings`,
   ),
   '"OpenIddictApplications"': table(
     '"OpenIddictApplications"',
@@ -101,9 +120,10 @@ export const SERVER_TABLES: Readonly<Record<string, ServerTable>> = {
     `"DisplayName" = 'd'`,
     '"DisplayName"',
     `("Properties"::jsonb ->> 'generation')::bigint`,
+    'ClientId ClientSecret ClientType DisplayName DisplayNames JsonWebKeySet Permissions Properties Requirements Settings',
   ),
   '"Clients"': {
-    ...table('"Clients"', '"ClientId"', '', `"Description", "Enabled" = 'd', true`, '"Description"', 'NULL'),
+    ...table('"Clients"', '"ClientId"', '', `"Description", "Enabled" = 'd', true`, '"Description"', 'NULL', ''),
     create: IDENTITY_SERVER,
     number: `SELECT "Value"::bigint AS number FROM "ClientClaims" WHERE "Type" = 'generation'
       AND "ClientId" = (SELECT "Id" FROM "Clients" WHERE "ClientId" = $1)`,
