@@ -31,17 +31,45 @@ const openapi = {
   components: { securitySchemes: { oauth2: { type: 'oauth2' } } },
 };
 
-type Mistake = 'all' | 'a usual name' | 'a cached list' | 'written before' | 'a boolean' | 'a secret';
+type Mistake =
+  | (
+      | 'all'
+      | 'a usual name'
+      | 'a cached list'
+      | 'kept by its URL'
+      | 'a link'
+      | 'written before'
+      | 'a boolean'
+      | 'a secret'
+    )
+  | ('looked up first' | 'a stack' | 'foreign ids');
 
 /** Tabs of the client that made them, and settings that all share. */
 function tabsApp(mistake?: Mistake): Express {
   const tabs: { id: string; owner: string; note: string; paid: boolean; pin?: string }[] = [];
   let settings: unknown = { note: 'none' };
   let cached: object | undefined;
+  const byUrl = new Map<string, object>();
   const clientOf = (req: Request): string => String(req.auth?.clientId);
   const app = express().use(express.json());
   if (mistake === 'written before') {
     app.put('/settings', (req, _res, next) => next(void (settings = { note: (req.body as { note: string }).note })));
+  }
+  if (mistake === 'looked up first') {
+    app.use('/tabs/:id', (req, res, next) => {
+      if (tabs.some((one) => one.id === req.params.id)) next();
+      else res.sendStatus(404);
+    });
+  }
+  if (mistake === 'a stack') {
+    app.use((req, res, next) => {
+      const [, payload = ''] = (req.headers.authorization ?? '').split('.');
+      const { exp = Infinity } = JSON.parse(
+        /^ey/.test(payload) ? Buffer.from(payload, 'base64url').toString() : '{}',
+      ) as { exp?: number };
+      if (exp * 1000 > Date.now()) next();
+      else res.status(401).json({ stack: new Error('expired').stack });
+    });
   }
   app.use(authenticate(issuer.options), requireScope('tabs'));
   app.post('/tabs', (req, res) => {
@@ -57,15 +85,27 @@ function tabsApp(mistake?: Mistake): Express {
   });
   app.get('/tabs', (req, res) => {
     const isAll = mistake === 'all' || (mistake === 'a usual name' && req.query['include_deleted'] === 'true');
-    const data = tabs.filter(({ owner }) => isAll || owner === clientOf(req)).map((one) => ({ id: one.id }));
-    if (mistake === 'a cached list')
+    const from = tabs.findIndex(({ id: one }) => one === req.query['cursor']) + 1;
+    const isNext = mistake === 'a link' && from > 0;
+    const own = tabs.slice(from).filter(({ owner }) => isAll || isNext || owner === clientOf(req));
+    const data = own.slice(0, Number(req.query['limit'] ?? 1000)).map((one) => ({ id: one.id }));
+    if (data.length < own.length) {
+      res.set(
+        'Link',
+        `</tabs?limit=1>; rel="first", </tabs?limit=1&cursor=${data.at(-1)?.id}>; title="more"; rel="next"`,
+      );
+    }
+    if (mistake === 'kept by its URL') {
+      byUrl.set(req.url, byUrl.get(req.url) ?? { data });
+      res.json(byUrl.get(req.url));
+    } else if (mistake === 'a cached list')
       res.json((cached = clientOf(req).endsWith('owner') ? { data } : (cached ?? { data })));
     else res.json({ data });
   });
   app.get('/tabs/:id', (req, res) => {
     const tab = tabs.find((one) => one.id === req.params['id'] && one.owner === clientOf(req));
     if (tab) res.json({ id: tab.id });
-    else res.sendStatus(404);
+    else res.sendStatus(mistake === 'foreign ids' && tabs.some((one) => one.id === req.params['id']) ? 403 : 404);
   });
   app.get('/settings', (_req, res) => void res.json(settings));
   return app.put('/settings', (req, res) => void res.json((settings = { note: (req.body as { note: string }).note })));
@@ -73,12 +113,13 @@ function tabsApp(mistake?: Mistake): Express {
 
 /** The failures in this process and over HTTP. */
 async function failures(mistake?: Mistake): Promise<readonly (readonly string[])[]> {
-  const app = tabsApp(mistake);
-  const server = await listen(app);
-  const classes = ['object', 'effect', 'property', 'leak'] as const;
+  const server = await listen(tabsApp(mistake));
+  const classes = ['token', 'object', 'effect', 'property', 'leak', 'document'] as const;
   const found = [];
-  for (const at of [{ app }, { url: server.url }]) {
-    found.push(await failuresOf(contractCases({ ...at, openapi, issuer, classes, generations: false })));
+  for (const at of [{ app: tabsApp(mistake) }, { url: server.url }]) {
+    const cases = contractCases({ ...at, openapi, issuer, classes, generations: false });
+    const failed = await failuresOf(cases);
+    found.push(mistake === 'foreign ids' ? [...failed, ...cases.report().documentation] : failed);
   }
   await server.close();
   return found;
@@ -93,6 +134,14 @@ describe('what the document says about owners and members', () => {
     ['all', 'GET /tabs shows and changes only'],
     ['a usual name', 'with ?include_deleted=true'],
     ['a cached list', 'GET /tabs shows and changes only'],
+    ['kept by its URL', 'with ?all=true has what the first has made'],
+    ['a link', 'has what the first has made'],
+    ['looked up first', 'without a token, an unknown id gets 404, a known one 401'],
+    ['a stack', 'with an expired token, the refusal contains "'],
+    [
+      'foreign ids',
+      'refusal of a foreign id: expected the same as for an unknown one, 404 Not Found, got 403 Forbidden',
+    ],
     ['written before', 'PUT /settings changes nothing when it refuses'],
     ['a boolean', 'paid is readOnly, and took a value'],
     ['a secret', 'the response has "pin", which is writeOnly'],

@@ -3,15 +3,8 @@ import { option, readOptions } from 'tillgate/internal';
 import type { TableOf } from 'tillgate/internal';
 import { describeRoutes } from './app-routes';
 import type { DescribedRoute } from './app-routes';
-import {
-  allOperations,
-  basePathOf,
-  bothOf,
-  declaredScopes,
-  describeAlternatives,
-  ignoredPaths,
-  loadDocument,
-} from '../openapi/document';
+import { allOperations, basePathOf, bothOf, declaredScopes, describeAlternatives } from '../openapi/document';
+import { ignoredPaths, loadDocument } from '../openapi/document';
 import type { Alternatives, ContractDocument, LocatedOperation } from '../openapi/document';
 import { shapeOf } from '../openapi/path-template';
 
@@ -117,12 +110,10 @@ function keyOf({ kind, method, path, detail }: RouteFinding): string {
   return [path === '*' ? '1' : '0', path, method, kind, detail].join('\n');
 }
 
+type Place = Pick<RouteFinding, 'method' | 'path'>;
+
 /** Makes a finding about one route or operation. */
-function findingAt(
-  { method, path }: { readonly method: string; readonly path: string },
-  kind: RouteFindingKind,
-  detail: string,
-): RouteFinding {
+function findingAt({ method, path }: Place, kind: RouteFindingKind, detail: string): RouteFinding {
   return { kind, method, path, detail };
 }
 
@@ -183,15 +174,10 @@ function hasRoute({ method }: LocatedOperation, routes: readonly DescribedRoute[
   return routes.some((route) => fitting.includes(route.method));
 }
 
-function compareGuards(
-  document: string,
-  { gate, requires, tooLate }: DescribedRoute,
-  operation: LocatedOperation,
-): readonly RouteFinding[] {
+function compareGuards(document: string, route: DescribedRoute, operation: LocatedOperation): readonly RouteFinding[] {
+  const { gate, requires, tooLate } = route;
   const { access, security } = operation;
-  const find = (kind: RouteFindingKind, detail: string): readonly RouteFinding[] => [
-    findingAt(operation, kind, detail),
-  ];
+  const find = (kind: RouteFindingKind, detail: string) => [findingAt(operation, kind, detail)];
   const guarded = requires.length > 0;
   const [ours, theirs] = [describeRequirement(requires), describeRequirement(security)];
 

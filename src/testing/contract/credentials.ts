@@ -141,6 +141,20 @@ export const ATTACKS: readonly Attack[] = [
     { ...header, x5c: [certificateOf(key)] },
     key.sign,
   ]),
+  // RFC 9110 section 11.1: a scheme is compared without regard to its case.
+  ...['bearer', 'BEARER'].map((scheme) => ({
+    ...badToken(
+      `a token signed with a foreign key, after "${scheme}"`,
+      ['bad_signature', 'malformed_token'],
+      () => FOREIGN,
+    ),
+    send: (token: string) => ({ headers: { authorization: `${scheme} ${token}` } }),
+  })),
+  ...['null', '[]', 'no JSON'].map((payload) =>
+    changedToken(`a token whose payload is ${payload}`, ([head = '', , signature = '']) =>
+      [head, Buffer.from(payload).toString('base64url'), signature].join('.'),
+    ),
+  ),
   resigned('a token with zeros for its signature', (_key, header) => [header, () => Buffer.alloc(64)]),
   ...['', 'secret', 'changeme', 'your-256-bit-secret'].map((secret) =>
     resigned(`a token signed with the secret "${secret}"`, hmacWith(secret)),
@@ -276,7 +290,18 @@ function similarTo(scope: string): readonly string[] {
     parts.with(at, part.endsWith('s') ? part.slice(0, -1) : `${part}s`).join(':'),
   );
   const cases = [scope.toUpperCase(), scope.toLowerCase(), scope.charAt(0).toUpperCase() + scope.slice(1)];
-  return [`${scope}x`, `x${scope}`, scope.slice(0, -1), scope.slice(1), `${scope}:`, ...cases, ...joined, ...numbered];
+  return [
+    `${scope}x`,
+    `${scope}:x`,
+    `${scope}.x`,
+    `x${scope}`,
+    scope.slice(0, -1),
+    scope.slice(1),
+    `${scope}:`,
+    ...cases,
+    ...joined,
+    ...numbered,
+  ];
 }
 
 /** Every way to leave out one scope of each alternative; the scopes that remain are never sufficient. */

@@ -2,6 +2,7 @@ import type { TokenTransport } from './credentials';
 import type { Operation } from './operation';
 import type { Id } from './requests';
 import type { ApiResponse, Mismatch } from './responses';
+import type { Exchange } from './target';
 
 /** Somebody who may not call an operation, and the status that its plain request gets. */
 export type Caller = readonly [who: string, transport: TokenTransport, plain: number | undefined];
@@ -37,6 +38,8 @@ export interface OperationFindings {
   readonly withoutCase: Map<string, string>;
   /** Whether attacks were left out because of a rate limit. */
   wasLimited: boolean;
+  /** Refusals that say how the API is made. */
+  readonly leaks: { readonly text: string; readonly exchange: Exchange }[];
   /** Callers who may not call it, once they are known. */
   weakCallers?: Promise<readonly Caller[]>;
   /** Whether it takes tokens of the issuer, once that is known. */
@@ -58,7 +61,7 @@ export function noFindings(reserve = 0): Findings {
   function of(operation: Operation): OperationFindings {
     const found = known.get(operation) ?? {
       ...{ isCalled: false, accepted: new Set(), good: undefined, notTested: undefined, differences: new Map() },
-      ...{ beforeGuard: new Set(), refusals: new Map(), withoutCase: new Map(), wasLimited: false },
+      ...{ beforeGuard: new Set(), refusals: new Map(), withoutCase: new Map(), wasLimited: false, leaks: [] },
     };
     known.set(operation, found);
     return found;

@@ -1,15 +1,14 @@
 import { isObject } from 'tillgate/internal';
-import { requireGood, sharedData, weakCredentials } from './probe';
+import { NOBODY, requireGood, sharedData, weakCredentials } from './probe';
 import type { Finding, Found } from './probe';
+import { unknownLike, withIds } from './requests';
+import { internalsIn } from './responses';
 import type { ApiResponse } from './responses';
 import { propertiesOf } from './sampler';
-import { eachOf, send, sufficient } from './subject';
+import { schemaValidators } from './schemas';
+import { eachOf, requestOf, send, sufficient } from './subject';
 import type { Subject } from './subject';
 import type { Exchange } from './target';
-
-/** What no refusal needs: a stack, also in JSON, a key, a query. */
-const INTERNALS =
-  /(?:\n|\\n)\s+at \S.*?:\d+:\d+|Traceback \(most recent call last\)|-----BEGIN [A-Z ]+-----|"kty"\s*:|\/node_modules\/|\bSELECT\b[^"]+\bFROM\b/;
 
 /** Headers that say something about what is protected: how much there is, where, of when. */
 const TELLING =
@@ -25,26 +24,47 @@ const SHARED_CACHE = [
 /** Refusals that show what only a good token may see, and responses that anybody may store or read. */
 export async function findLeaks(subject: Subject): Promise<Found> {
   const { method } = subject.operation;
-  const good = method === 'GET' ? await requireGood(subject) : subject.findings.of(subject.operation).good;
-  const found = await eachOf(await weakCredentials(subject), async ([who, transport]): Promise<readonly Finding[]> => {
+  const { good: known, leaks } = subject.findings.of(subject.operation);
+  const good = method === 'GET' ? await requireGood(subject) : known;
+  const weak = await weakCredentials(subject);
+  const found = await eachOf(weak, async ([who, transport, plain]): Promise<readonly Finding[]> => {
     const exchange = await send(subject, transport);
     const what = exchange.response.status < 300 ? undefined : shownBy(subject, exchange, good);
-    return what === undefined ? [] : [{ text: `${who}, the refusal contains "${what}"`, exchange }];
+    const told = who === NOBODY ? [await findKnownIds(subject, plain)] : [];
+    return what === undefined ? told : [{ text: `${who}, the refusal contains "${what}"`, exchange }, ...told];
   });
-  if (method !== 'GET') return [...found.flat(), ...(good ? [writeOnlyOf(subject, good)] : [])];
-  if (!good) return 'no good token has got a response';
-  return [...found.flat(), ...storedForOthers(good), await readByAnyOrigin(subject), writeOnlyOf(subject, good)];
+  const plain = found.flat().filter((one) => one !== undefined);
+  const all = plain.length > 0 ? plain : leaks.slice(0, 1);
+  if (method !== 'GET') return [...all, ...(good ? [writeOnlyOf(subject, good)] : [])];
+  if (!good) return all.length > 0 ? all : 'no good token has got a response';
+  return [...all, ...storedForOthers(good), await readByAnyOrigin(subject), writeOnlyOf(subject, good)];
+}
+
+/** Statuses that say nothing about whether an object exists. */
+const ABOUT_FORM: readonly number[] = [400, 405, 414, 422, 429, 503];
+
+/** An id that nothing has gets what a known one gets, without a token. */
+async function findKnownIds(subject: Subject, plain: number | undefined): Promise<Finding> {
+  const { operation, api } = subject;
+  const parts = operation.path.split('/');
+  const at = parts.findLastIndex((part) => /^\{[^}]*\}$/.test(part));
+  const parameter = operation.parameters.find((one) => one.in === 'path' && parts[at] === `{${one.name}}`);
+  const id = unknownLike(decodeURIComponent(requestOf(subject).target.split(/[/?]/)[at] ?? ''));
+  const { isValid } = schemaValidators(api.document);
+  if (!parameter || ![id, Number(id)].some((one) => isValid(parameter.schema, one))) return undefined;
+  const exchange = await send(subject, {}, (request) => withIds(request, operation.path, new Map([[at, id]])));
+  const { status } = exchange.response;
+  if (plain === undefined || status === plain || [status, plain].some((one) => ABOUT_FORM.includes(one)))
+    return undefined;
+  return { text: `${NOBODY}, an unknown ${parameter.name} gets ${status}, a known one ${plain}`, exchange };
 }
 
 /** What a refusal shows: data of a good response, in its body or its headers, the token, or how the API is made. */
 function shownBy(subject: Subject, { request, response }: Exchange, good?: ApiResponse): string | undefined {
   const { text, headers } = response;
-  const shared = sharedData(subject, response);
-  if (shared !== undefined) return shared;
-  const [internal] = INTERNALS.exec(text) ?? [];
-  if (internal !== undefined) return internal.trim();
-  const signature = String(request.headers['authorization'] ?? '').split('.')[2];
-  if (signature && (text.includes(signature) || JSON.stringify(headers).includes(signature))) return 'the token';
+  const shared = sharedData(subject, { ...response, text: `${text} ${headers.location ?? ''}` });
+  const told = shared ?? internalsIn(request, response);
+  if (told !== undefined) return told;
   const telling = Object.entries(headers).find(
     ([name, value]) => TELLING.test(name) && good !== undefined && good.headers[name] === value,
   );

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { attempt, isObject } from 'tillgate/internal';
+import { noteDifference } from './findings';
 import { fillOthers, make, makePath, makerOf, placesOf } from './makers';
 import type { Place } from './makers';
 import type { Operation } from './operation';
 import { isAlike, leavesOf } from './probe';
 import type { Finding, Found } from './probe';
-import { shapeOfPath, withIds, withMember } from './requests';
+import { shapeOfPath, unknownLike, withIds, withMember } from './requests';
 import type { Id, Ids } from './requests';
 import type { ApiRequest, ApiResponse } from './responses';
 import { propertiesOf } from './sampler';
@@ -65,7 +66,7 @@ async function findForeignObject(subject: Subject, place: Place): Promise<Found>
     };
     const exchange = await ask(id);
     const { status } = exchange.response;
-    if (status >= 300) return undefined;
+    if (status >= 300) return noteRefusal(subject, place.name, exchange, await ask(unknown));
     // What filters by ids is right when it responds as to one that does not exist, apart from numbers that change anyway.
     const [one, again] = isInPath ? [] : [await ask(unknown), await ask(unknown)];
     const isSame =
@@ -76,6 +77,17 @@ async function findForeignObject(subject: Subject, place: Place): Promise<Found>
   if (found.some((one) => one !== undefined) || before === undefined || (await read()) === before) return found;
   return [`${operation.method} by another client, in ${place.name}: the object is gone or changed afterwards`];
 }
+
+/** A foreign id and an unknown one get the same refusal: else it says that there is an object. */
+function noteRefusal({ operation, findings }: Subject, name: string, foreign: Exchange, unknown: Exchange): undefined {
+  if (unknown.response.status < 300 || isAlike(foreign, unknown)) return;
+  const [got, other] = [foreign, unknown].map(({ response: { status, text } }) => `${status} ${text.slice(0, SHOWN)}`);
+  const expected = `the same as for an unknown one, ${other}`;
+  noteDifference(findings.of(operation), { what: `refusal of a foreign ${name}`, got, expected, isNotice: true });
+}
+
+/** Characters of a refusal in the report. */
+const SHOWN = 80;
 
 /** Reads an object as its owner: by its id, else whether it is in the list. */
 function readerOf(subject: Subject, collection: string, ids: Ids): () => Promise<string | undefined> {
@@ -123,21 +135,23 @@ async function findInList(subject: Subject): Promise<Found> {
     const numbers = leavesOf(body).filter(([name, value]) => COUNT.test(name) && typeof value === 'number');
     return JSON.stringify([numbers, headers['x-total-count'], headers['content-range']]);
   };
-  const [first, second] = [await counts(), await counts()];
   const makeOne = (): Promise<Id | undefined> => make(subject, maker, { name: 'id', clientId: owner, ids });
   const id = await makeOne();
   if (id === undefined) return `${maker.name} has made no object with an id`;
-  const counted = isBelow(operation.path, maker) && first === second && (await counts()) !== first;
   const another = await makeOne();
   const size = `${parameterLike(operation, /^(limit|page_?size|per_?page|first|top|size)$/i, 'limit')}=1`;
   const cursors = cursorsIn(operation, size, (await call(owner, size)).response);
-  await call(owner);
   const found = await eachOf(['', ...WIDER, ...cursors], async (query): Promise<Finding> => {
+    // What keeps responses by their URL has this one.
+    await call(owner, query);
     const exchange = await call(other, query);
     const { response } = exchange;
     if (response.status >= 300 || !(shows(response, id) || shows(response, another))) return undefined;
     return { text: `the list of another client${query && ` with ?${query}`} has what the first has made`, exchange };
   });
+  const [first, second] = [await counts(), await counts()];
+  await makeOne();
+  const counted = isBelow(operation.path, maker) && first === second && (await counts()) !== first;
   return [...found, counted ? 'a total of another client counts what the first has made' : undefined];
 }
 
@@ -179,19 +193,14 @@ function parameterLike({ parameters }: Operation, pattern: RegExp, usual: string
 /** Queries for the next page, as a response names it. */
 function cursorsIn(operation: Operation, size: string, { body, headers }: ApiResponse): readonly string[] {
   const name = parameterLike(operation, /cursor|token|after|continu/i, 'cursor');
-  const [, linked = ''] = /<[^>]*\?([^>]*)>;\s*rel="?next/.exec(String(headers['link'])) ?? [];
+  const [, linked = ''] = /<[^>]*\?([^>]*)>;[^,]*\brel="?next/.exec(String(headers['link'])) ?? [];
   const named = leavesOf(body).flatMap(([member, value]) => {
     if (typeof value !== 'string' || !/cursor|next|token/i.test(member)) return [];
     return value.includes('?') ? value.slice(value.indexOf('?') + 1) : `${name}=${encodeURIComponent(value)}`;
   });
-  return [linked, ...named.map((one) => `${one}&${size}`), ...named].filter((one) => one !== '');
-}
-
-/** An id of the same form that nothing has. */
-function unknownLike(id: Id): Id {
-  if (typeof id === 'number') return id + 987_654;
-  const digits = id.replace(/\d/g, (digit) => String(9 - Number(digit)));
-  return digits === id ? [...id].reverse().join('') : digits;
+  return [linked, linked.replace(size, `${size}000`), ...named.map((one) => `${one}&${size}`), ...named].filter(
+    (one) => one !== '',
+  );
 }
 
 /** A member that is readOnly must not take a value that a caller sends. */

@@ -20,12 +20,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   spaceDelimited: { prefix: '', comma: '%20', separator: '&', isNamed: true },
   pipeDelimited: { prefix: '', comma: '%7C', separator: '&', isNamed: true },
 };
-const DEFAULT_STYLES: Readonly<Record<string, string>> = {
-  path: 'simple',
-  header: 'simple',
-  query: 'form',
-  cookie: 'form',
-};
+const DEFAULT_STYLES: Readonly<Record<string, string>> = { path: 'simple', header: 'simple' };
 
 /** Writes the value of a parameter: `a=1&a=2`, `a[b]=1`, `1,2`. In the query and the cookies it has its name. */
 export function writeParameter(parameter: Parameter, value: unknown): string {

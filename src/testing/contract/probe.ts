@@ -148,11 +148,10 @@ async function isUsual(subject: Subject, request: ApiRequest, response: ApiRespo
 
 const NOWHERE = '/contract-cases/nowhere';
 
+type Sent = Pick<Exchange, 'request' | 'response'>;
+
 /** Whether two responses are the same, apart from the method, the path, numbers and ids in them. */
-export function isAlike(
-  one: Pick<Exchange, 'request' | 'response'>,
-  other: Pick<Exchange, 'request' | 'response'>,
-): boolean {
+export function isAlike(one: Sent, other: Sent): boolean {
   const [a, b] = [one, other].map(({ request, response }) => {
     const named = [request.target, request.target.split('?', 1)[0] ?? '', request.method];
     const text = named.reduce((rest, part) => rest.replaceAll(part, '*'), response.text);

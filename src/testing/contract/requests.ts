@@ -55,6 +55,14 @@ export function withIds(request: ApiRequest, path: string, ids: Ids): ApiRequest
   return { ...request, target: [segments.join('/'), ...query].join('?') };
 }
 
+/** An id of the same form that nothing has: other digits at its end. */
+export function unknownLike(id: Id): Id {
+  if (typeof id === 'number') return id + 987_654;
+  const digits = id.replace(/(?!^)\d(?=[^-]*$)/g, (digit) => String(9 - Number(digit)));
+  if (digits !== id) return digits;
+  return /^\d$/.test(id) ? `98765${id}` : [...id].reverse().join('');
+}
+
 /** A text as base64. */
 export function base64(text: string): string {
   return Buffer.from(text).toString('base64');

@@ -8,7 +8,7 @@ import { makeMissing } from './makers';
 import { adviceOnNeeds } from './operation';
 import { assertNoMismatch } from './responses';
 import type { ApiResponse, ExpectedRefusal, Mismatch } from './responses';
-import { caseOf, eachOf, send, tokenWith } from './subject';
+import { caseOf, eachOf, send, sufficient, tokenWith } from './subject';
 import type { ContractCase, Part, Subject } from './subject';
 import type { Exchange } from './target';
 
@@ -137,6 +137,9 @@ async function refuse(
     const reached = trace.reached();
     // Where no token of the issuer is accepted, what refuses them is unknown: that nothing is open is all that counts.
     if (reached.length === 0 && response.status >= 300 && !(await takesToken(subject))) return response;
+    // What validates before the guard, and refuses a good token too, proves nothing.
+    const isUnread = reached.length === 0 && [400, 415, 422].includes(response.status) && compared.length > 0;
+    if (isUnread && (await send(subject, sufficient(subject))).response.status === response.status) return response;
     const wrong = compared.filter(({ isNotice }) => !isNotice).map((one) => nameLimit(one, response));
     const mismatches = [...wrong, ...compareReached(reached)];
     if (mismatches.length > 0 && performance.now() < deadlineMs) {
@@ -238,12 +241,8 @@ function nameLimit(mismatch: Mismatch, response: ApiResponse): Mismatch {
 }
 
 /** A 500 is an error of the app, whatever its token lacks. */
-function nameError(
-  name: string,
-  { operation }: Subject,
-  { response: { status }, caller = 'anybody' }: Exchange,
-): string {
-  return status === 500 ? `${operation.name} fails with 500 for ${caller}` : name;
+function nameError(name: string, { operation }: Subject, { response, caller = 'anybody' }: Exchange): string {
+  return response.status === 500 ? `${operation.name} fails with 500 for ${caller}` : name;
 }
 
 /** Whether a gate could not verify the token, because its issuer has been asked about too many unknown keys. */

@@ -95,6 +95,19 @@ const PROBLEM = 'application/problem+json';
 /** What the refusals of any gate may be. */
 export const REFUSALS: readonly number[] = [400, 401, 403];
 
+/** What no refusal needs: a stack, also in JSON, a key, a query. */
+const INTERNALS =
+  /(?:\n|\\n)\s+at \S.*?:\d+:\d+|Traceback \(most recent call last\)|-----BEGIN [A-Z ]+-----|"kty"\s*:|\/node_modules\/|\bSELECT\b[^"]+\bFROM\b/;
+
+/** What a refusal says about how the API is made, or the token of its request. */
+export function internalsIn(request: ApiRequest, { text, headers }: ApiResponse): string | undefined {
+  const [internal] = INTERNALS.exec(text) ?? [];
+  if (internal !== undefined) return internal.trim();
+  const signature = String(request.headers['authorization'] ?? '').split('.')[2];
+  if (!signature || request.target.includes(signature)) return undefined;
+  return text.includes(signature) || JSON.stringify(headers).includes(signature) ? 'the token' : undefined;
+}
+
 /** What a refusal must be. */
 export interface RefusalRules {
   /** Whether the API refuses as RFC 6750 says, with Tillgate's codes; `undefined` before its first refusal. */
@@ -166,11 +179,13 @@ function isOwnCode(code: unknown): boolean {
 /** Another gate may have a vocabulary of its own; where it departs from RFC 6750 is a habit of the API, told once. */
 function compareForeign({ status, headers }: ApiResponse, accepted: readonly ExpectedRefusal[]): readonly Mismatch[] {
   const statuses = accepted.map((one) => one.status);
+  // A 400 is about the form of a request.
+  const isOfForm = accepted.some((one) => one.status === 400 || one.codes.includes('malformed_token'));
   const challenge = headers['www-authenticate'] ?? 'none';
   const isChallenged = status !== 401 || challenge !== 'none';
   const habit = { isNotice: true, isHabit: true };
   return differing([
-    { what: 'status', got: status, expected: anyOf(REFUSALS, status) },
+    { what: 'status', got: status, expected: anyOf(isOfForm ? REFUSALS : REFUSALS.slice(1), status) },
     { what: 'status of a refusal', got: status, expected: anyOf(statuses, status), ...habit },
     { what: 'challenge of a 401', got: challenge, expected: isChallenged ? challenge : 'Bearer', ...habit },
   ]);

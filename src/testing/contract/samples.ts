@@ -103,11 +103,7 @@ function decodeSafely(text: string): string {
 }
 
 /** The body of an operation in one of its media types; `undefined` where none can be made. */
-export function bodyAs(
-  document: object,
-  at: LocatedOperation,
-  only: string,
-): { readonly type: string | undefined; readonly body: string | undefined } | undefined {
+export function bodyAs(document: object, at: LocatedOperation, only: string): ReturnType<typeof bodyOf> | undefined {
   return attempt(() => bodyOf(document, at, {}, only));
 }
 

@@ -38,14 +38,8 @@ interface Recording extends Trace {
 }
 
 /** The body parsers of Express, which routes use with limits and types of their own. */
-export const PARSERS: readonly string[] = [
-  'jsonParser',
-  'urlencodedParser',
-  'textParser',
-  'rawParser',
-  'corsMiddleware',
-  'multerMiddleware',
-];
+export const PARSERS: readonly string[] =
+  'jsonParser urlencodedParser textParser rawParser corsMiddleware multerMiddleware'.split(' ');
 
 /** The run of a last handler in which a function is called; `undefined`: in none. */
 const running = new AsyncLocalStorage<Run | undefined>();

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { TestToken } from '../issuer/test-token';
 import { bearer } from './credentials';
 import type { TokenTransport } from './credentials';
+import type { Caller } from './findings';
 import { openWith, weakCredentials, WITHOUT_SCOPES } from './probe';
 import type { Finding, Found } from './probe';
 import { eachOf, send, sufficient } from './subject';
@@ -49,20 +50,15 @@ export async function findRemembered(subject: Subject): Promise<Found> {
 /** What a response leaves with its caller, sent back without a token: its ETag, its cookies. */
 function kept({ etag, 'set-cookie': cookies = [] }: IncomingHttpHeaders) {
   const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ');
-  const again = { headers: { 'if-none-match': etag ?? '' } };
-  return [
-    ...(etag === undefined ? [] : [['If-None-Match without a token', again] as const]),
-    ...(cookie === ''
-      ? []
-      : [['the cookies of an allowed response without a token', { headers: { cookie } }] as const]),
+  const sent: readonly (readonly [what: string, name: string, value: string])[] = [
+    ['If-None-Match without a token', 'if-none-match', etag ?? ''],
+    ['the cookies of an allowed response without a token', 'cookie', cookie],
   ];
+  return sent.flatMap(([what, name, value]) => (value === '' ? [] : [[what, { headers: { [name]: value } }] as const]));
 }
 
 /** Good and weak requests at the same time. */
-async function findMixedUp(
-  subject: Subject,
-  callers: Awaited<ReturnType<typeof weakCredentials>>,
-): Promise<readonly Finding[]> {
+async function findMixedUp(subject: Subject, callers: readonly Caller[]): Promise<readonly Finding[]> {
   return eachOf(callers, async ([who, transport]) => {
     const pairs = Array.from({ length: PAIRS }, async () => {
       const [, found] = await Promise.all([

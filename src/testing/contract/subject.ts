@@ -7,6 +7,7 @@ import type { Findings } from './findings';
 import type { Operation } from './operation';
 import type { CaseClass } from './options';
 import { shapeOfPath, withIds } from './requests';
+import { internalsIn, REFUSALS } from './responses';
 import type { ApiRequest } from './responses';
 import type { Exchange } from './target';
 
@@ -41,13 +42,8 @@ export interface CaseFailure {
 }
 
 /** Names a case after its operation. */
-export function caseOf(
-  { operation }: Subject,
-  what: CaseClass,
-  sentence: string,
-  parts: readonly Part[],
-): ContractCase {
-  const name = `${operation.name} ${sentence}`;
+export function caseOf({ operation }: Subject, what: CaseClass, does: string, parts: readonly Part[]): ContractCase {
+  const name = `${operation.name} ${does}`;
 
   async function run(): Promise<void> {
     const failures: CaseFailure[] = [];
@@ -97,14 +93,22 @@ export function requestOf({ operation, findings }: Subject): ApiRequest {
 export async function send(
   subject: Subject,
   { headers, query, caller }: TokenTransport,
-  change: (request: ApiRequest) => ApiRequest = (request) => request,
+  change?: (request: ApiRequest) => ApiRequest,
 ): Promise<Exchange> {
   const { operation, api, findings } = subject;
   const prepared = requestOf(subject);
   const separator = prepared.target.includes('?') ? '&' : '?';
   const target = query === undefined ? prepared.target : prepared.target + separator + query;
-  const exchange = await api.call(change({ ...prepared, target, headers: { ...prepared.headers, ...headers } }));
-  findings.of(operation).isCalled = true;
+  const plain = { ...prepared, target, headers: { ...prepared.headers, ...headers } };
+  const exchange = await api.call(change?.(plain) ?? plain);
+  const found = findings.of(operation);
+  found.isCalled = true;
+  const refused = change === undefined ? REFUSALS : REFUSALS.slice(1);
+  const what = refused.includes(exchange.response.status)
+    ? internalsIn(exchange.request, exchange.response)
+    : undefined;
+  const text = `with ${caller ?? 'no token'}, the refusal contains "${what}"`;
+  if (what !== undefined) found.leaks.push({ text, exchange });
   return { ...exchange, caller };
 }
 

@@ -179,11 +179,8 @@ function droppedResponse(error: Error): ApiResponse {
   return { status: NO_RESPONSE, headers: {}, text: '', body: undefined, localPort: undefined, dropped: error.message };
 }
 
-function readResponse(
-  { statusCode: status = 0, headers }: IncomingMessage,
-  text: string,
-  localPort: number | undefined,
-): ApiResponse {
+function readResponse(received: IncomingMessage, text: string, localPort: number | undefined): ApiResponse {
+  const { statusCode: status = 0, headers } = received;
   const body = isJson(mediaTypeOf(headers['content-type'])) ? attempt(() => JSON.parse(text) as unknown) : undefined;
   return { status, headers, text, body, localPort };
 }

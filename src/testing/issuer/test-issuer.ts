@@ -1,18 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { memoryGenerations } from 'tillgate/generations';
 import type { MemoryLog, Schedule } from 'tillgate/generations';
-import {
-  adviceContext,
-  ALGORITHMS,
-  dependencies,
-  describe,
-  didYouMean,
-  isObject,
-  option,
-  PRESETS,
-  readOptions,
-  systemSchedule,
-} from 'tillgate/internal';
+import { adviceContext, ALGORITHMS, dependencies, describe, didYouMean } from 'tillgate/internal';
+import { isObject, option, PRESETS, readOptions, systemSchedule } from 'tillgate/internal';
 import type { Clock, TableOf, ValuesOf } from 'tillgate/internal';
 import type { GateOptions, IssuerOptions } from 'tillgate';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
