@@ -15,6 +15,7 @@ export function intoOneFile(folder, dist) {
   const stubs = entries.map((entry) => [join(dist, entry), stubOf(entry, Object.keys(require(join(dist, entry))))]);
   const loads = entries.map((entry) => `${JSON.stringify(entry)}: () => require(${JSON.stringify(`./${entry}`)})`);
   const { outputFiles } = buildSync({
+    absWorkingDir: dist,
     stdin: { contents: `module.exports = { ${loads.join(', ')} };`, resolveDir: dist, sourcefile: 'entries' },
     bundle: true,
     platform: 'node',
