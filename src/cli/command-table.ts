@@ -26,6 +26,8 @@ const SECRET = [
   ['--secret-file <file>', 'file that holds the client secret; - is standard input'],
 ] as const;
 
+const EMBEDDED = ['--embedded', 'without an issuer in the variables: the token server of tillgate dev'] as const;
+
 const SOURCE = [
   '--generations <url>',
   'source of generations: redis(s)://, postgres:// or http(s):// (default: TILLGATE_GENERATIONS)',
@@ -149,9 +151,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     usage: 'explain <token>',
     group: 'Tokens and requests',
-    example: 'explain "$(npx @tillgate/cli token kiosk)"',
+    example: 'explain --embedded "$(npx @tillgate/cli token kiosk)"',
     about: 'say which checks an access token passes and which it fails; - reads it from standard input',
-    options: [['--scope <scopes>', 'scopes that the route would ask for, separated by blanks']],
+    options: [['--scope <scopes>', 'scopes that the route would ask for, separated by blanks'], EMBEDDED],
     run: (context, options, token) => load.explain().explainToken(context, options, token),
   },
   CLIENTS,
@@ -208,10 +210,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Checks and projects',
     example: 'check --token -',
     about: 'examine configuration, issuer, keys and a token, and say what to change',
-    options: [
-      ['--token <token>', 'an access token that the API should accept; - is standard input'],
-      ['--embedded', 'without an issuer in the variables: the token server of tillgate dev'],
-    ],
+    options: [['--token <token>', 'an access token that the API should accept; - is standard input'], EMBEDDED],
     run: (context, options) => load.check().check(context, options),
   },
   {

@@ -103,14 +103,9 @@ function reasonOf(error: unknown): string {
 }
 
 /** What a refusal says: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749; else its status and request. */
-function explainRefusal({ request, status, statusText, body }: HttpResponse): string {
-  const {
-    code,
-    detail = code,
-    error,
-    error_description: description = error,
-  } = Object(body) as Record<string, unknown>;
-  const said = detail ?? description;
+function explainRefusal({ request, status, statusText, ...response }: HttpResponse): string {
+  const body = Object(response.body) as Record<string, unknown>;
+  const said = body['detail'] ?? body['code'] ?? body['error_description'] ?? body['error'];
   return typeof said === 'string' ? said : `${request}: ${`${status} ${statusText}`.trimEnd()}`;
 }
 

@@ -56,7 +56,7 @@ export function badProofs(baseUrl: string, now: number): [what: string, parts: P
     ['an exp that has passed', { claims: { exp: now - 10 } }, 'exp has passed'],
     ['an nbf to come', { claims: { nbf: now + 10.001 } }, 'nbf is in the future'],
     ['an exp that is a string', { claims: { exp: `${now + 60}` } }, 'exp is not a number'],
-    ['no typ', { header: { typ: undefined } }, 'header typ is missing, expected dpop+jwt'],
+    ['no typ', { header: { typ: undefined } }, 'header has no typ, expected dpop+jwt'],
     ['the typ of an access token', { header: { typ: 'at+jwt' } }, 'header typ is "at+jwt", expected dpop+jwt'],
     ['crit', { header: { crit: ['x'] } }, 'unsupported_critical_header'],
     ['alg none', { header: { alg: 'none' }, sign: () => Buffer.from('x') }, 'alg is "none"'],

@@ -22,7 +22,7 @@ import { EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';
-import { adviceFor, failedCheck, tokenIn, withGate, wordAdvice } from './explain';
+import { adviceFor, failedCheck, introspectionFix, tokenIn, withGate, wordAdvice } from './explain';
 
 /** One line of the report. */
 interface Finding {
@@ -187,17 +187,15 @@ async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding
     return { finding: passed('issuer', detail), jwksUri: found };
   } catch (error) {
     const { message } = error as Error;
-    return { finding: failed('issuer', message, connectionFix(message) ?? metadataFix(io, message, issuer)) };
+    return { finding: failed('issuer', message, connectionFix(message) ?? metadataFix(io, message)) };
   }
 }
 
-function metadataFix({ programName }: CliIo, message: string, issuer: string): string {
-  if (!message.includes('names another issuer')) {
-    return `check TILLGATE_ISSUER and TILLGATE_AUTH_URL, and that the server runs (${programName} dev starts an embedded one)`;
-  }
-  return /^https:/.test(issuer) && message.includes(`got "${issuer.replace(/^https:/, 'http:')}"`)
-    ? 'the server is behind a proxy that ends TLS, and names itself by http: have it read the forwarded headers, or set its issuer'
-    : 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte';
+function metadataFix({ programName }: CliIo, message: string): string {
+  if (message.includes('behind a proxy')) return 'repair that at the server: no variable helps';
+  return message.includes('names another issuer')
+    ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
+    : `check TILLGATE_ISSUER and TILLGATE_AUTH_URL, and that the server runs (${programName} dev starts an embedded one)`;
 }
 
 /** The variable that an outgoing connection needs; `undefined`: none that shows. */
@@ -217,7 +215,9 @@ function keysFinding({ keys }: Issuer, { authUrl, jwksUri, keys: given }: Settin
       ? `the metadata names another host than TILLGATE_AUTH_URL, ${host}: if it cannot be reached from here, set ` +
         'TILLGATE_JWKS_URI to the address that can: docs/issuers.md, "Two host names"'
       : (connectionFix(keys.lastError ?? '') ??
-        'check that it can be fetched from here, and has a public signature key (RFC 7517)');
+        (/is not a key set|has no key/.test(keys.lastError ?? '')
+          ? 'the key set needs at least one public signature key (RFC 7517)'
+          : 'check that the key set can be fetched from here'));
   return failed('keys', keys.lastError ?? keys.state, fix);
 }
 
@@ -256,13 +256,9 @@ async function settled(gate: Gate): Promise<Issuer | undefined> {
 
 const ENDPOINT_FIX =
   'set TILLGATE_INTROSPECTION_URL to the introspection endpoint of the authorization server (RFC 7662)';
-const CREDENTIAL_FIX =
-  'set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client of the authorization server that may introspect tokens';
-
-const API_RESOURCE_FIX = `${CREDENTIAL_FIX}; at IdentityServer that is the name of the API resource and an ApiSecret of it`;
 
 /** Whether the introspection endpoint can be found, accepts the credential of the API, and knows no made-up token. */
-async function introspectionFinding(gate: Gate, { clientId }: OpaqueOptions, { preset }: Settings): Promise<Finding> {
+async function introspectionFinding(gate: Gate, { clientId }: OpaqueOptions, settings: Settings): Promise<Finding> {
   const explanation = await explain(`made-up-by-tillgate-check-${randomUUID()}`, { gate });
   const { reason, detail = '' } = failedCheck(explanation);
   const accepted = passed('introspection', `the endpoint accepts the client ${clientId}`);
@@ -270,8 +266,7 @@ async function introspectionFinding(gate: Gate, { clientId }: OpaqueOptions, { p
   const wrong = 'the endpoint says that a made-up token is active';
   if (reason !== 'introspection_unavailable') return failed('introspection', wrong, ENDPOINT_FIX);
   const shown = detail.replace(/(responded with \d+) \(\w+\)$/, '$1');
-  const fix = preset === 'identityserver' ? API_RESOURCE_FIX : CREDENTIAL_FIX;
-  return failed('introspection', shown, /responded with 40[013]$/.test(shown) ? fix : ENDPOINT_FIX);
+  return failed('introspection', shown, introspectionFix(detail, settings) ?? ENDPOINT_FIX);
 }
 
 /** Whether the API accepts a token, with the claims that it reads. */
@@ -280,7 +275,7 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings, accep
   const { auth } = explanation;
   if (!auth) {
     const { reason, detail } = failedCheck(explanation);
-    const ofToken = acceptsClient && reason === 'introspection_unavailable' ? OF_THIS_TOKEN : '';
+    const ofToken = acceptsClient && /responded with 5\d\d$/.test(detail ?? '') ? OF_THIS_TOKEN : '';
     return failed('token', `${reason}: ${detail}${ofToken}`, adviceFor(explanation, token, settings) ?? '');
   }
   const { clientIdClaims, stampedClaim } = PRESETS[gate.status().issuers[0]!.preset.name as keyof typeof PRESETS];

@@ -4,6 +4,7 @@ import {
   adviceContext,
   attempt,
   configurationAdvice,
+  discoverEndpoint,
   escapeUnsafe,
   isObject,
   parseToken,
@@ -13,6 +14,7 @@ import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Reason } from 'tillgate';
 import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
+import { documentOf } from '../http';
 import { apiSettings } from '../settings';
 import { authorizedGenerations } from '../sources';
 
@@ -20,10 +22,13 @@ import { authorizedGenerations } from '../sources';
 export async function explainToken(context: CommandContext, options: CommandOptions, given: string): Promise<number> {
   const { io } = context;
   const token = tokenIn(given === '-' ? await io.readStdin() : given);
-  const settings = apiSettings(readSettings(io.env));
+  // An app without an issuer does not start: the embedded token server counts on request only.
+  const settings = apiSettings(readSettings(io.env, { requireIssuer: !options.embedded }));
   const scopes = options.scope?.split(' ').filter((scope) => scope !== '');
   const explanation = await withGate(io, settings, (gate) => explain(token, { gate, scopes }));
-  const result = { ...explanation, ...details(explanation, token, scopes, settings) };
+  // Vendors are recognized by the URL of the key set too.
+  const { jwksUri = await discoverEndpoint('jwks_uri', documentOf(io, settings)).catch(() => undefined) } = settings;
+  const result = { ...explanation, ...details(explanation, token, scopes, { ...settings, jwksUri }) };
   print(context, result, asText(result));
   return explanation.accepted ? EXIT.ok : EXIT.failed;
 }
@@ -102,18 +107,32 @@ export function failedCheck({ checks }: Explanation): Partial<Explanation['check
 /** What to do about a refused token; `undefined` for an accepted one. */
 export function adviceFor(explanation: Explanation, token: string, settings: Settings): string | undefined {
   const { auth } = explanation;
-  const { reason, detail } = failedCheck(explanation);
-  // The detail says what to do where issuer and publisher use different numbers.
-  if (reason === 'superseded' && detail?.includes('different numbers')) return detail;
+  const { reason, detail = '' } = failedCheck(explanation);
+  // Of a number that the publisher does not publish, and of one that is a text.
+  if (reason === undefined || /different numbers|a text of digits/.test(detail)) return reason && detail;
+  if (reason === 'introspection_unavailable') return introspectionFix(detail, settings) ?? REASONS[reason].operator;
   // An opaque token shows no claims: those of the introspection response count.
   const ofScopes =
     reason === 'insufficient_scope' && auth ? scopeAdvice(auth.claims, adviceContext(token, settings)) : undefined;
-  return ofScopes ? wordAdvice(ofScopes) : reason && adviceOn(reason, token, settings);
+  return ofScopes ? wordAdvice(ofScopes) : adviceOn(reason, token, settings, detail);
 }
 
+/** What to do where the introspection endpoint refuses the client of the API; `undefined`: it does not. */
+export function introspectionFix(detail: string, { preset }: Settings): string | undefined {
+  if (detail.endsWith('(unauthorized_client)')) return MAY_NOT_INTROSPECT;
+  if (!/responded with 40[013](?: \(\w+\))?$/.test(detail)) return undefined;
+  return preset === 'identityserver' ? `${CREDENTIAL_FIX}; ${API_RESOURCE}` : CREDENTIAL_FIX;
+}
+
+const MAY_NOT_INTROSPECT =
+  'the client may not introspect tokens: allow it at the authorization server (OpenIddict: Permissions.Endpoints.Introspection)';
+const CREDENTIAL_FIX =
+  'set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client of the authorization server that may introspect tokens';
+const API_RESOURCE = 'at IdentityServer that is the name of the API resource and an ApiSecret of it';
+
 /** What to do about a token that is refused for a reason. */
-export function adviceOn(reason: Reason, token: string, settings: Settings): string {
-  const advice = configurationAdvice(reason, token, adviceContext(token, settings));
+export function adviceOn(reason: Reason, token: string, settings: Settings, detail?: string): string {
+  const advice = configurationAdvice({ reason, privateDetail: detail }, token, adviceContext(token, settings));
   const text = advice ? wordAdvice(advice) : REASONS[reason].operator;
   const isDefault = reason === 'wrong_audience' && settings.audience === settings.baseUrl;
   return isDefault ? `${text}; ${settings.audience} is the default, the value of TILLGATE_BASE_URL` : text;
@@ -143,13 +162,8 @@ function assignment(option: NonNullable<Advice['option']>, value: unknown): stri
 
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  const names = Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined;
-  if (names) return names.join(',');
+  if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value.join(',');
   const json = JSON.stringify(value);
-  return typeof value === 'object' ? shellQuoted(json) : json;
-}
-
-/** Pasted into a shell, names of the token must stay text. */
-function shellQuoted(text: string): string {
-  return `'${text.replace(/'/g, `'\\''`)}'`;
+  // Pasted into a shell, names of the token must stay text.
+  return typeof value === 'object' ? `'${json.replace(/'/g, `'\\''`)}'` : json;
 }

@@ -60,12 +60,13 @@ const OPAQUE: Readonly<Record<number, string>> = {
 };
 
 /** Cloud Run and the like replace the signature of a token that they have verified themselves. */
-const REMOVED_SIGNATURE = 'SIGNATURE_REMOVED_BY_GOOGLE';
+export const REMOVED_SIGNATURE = 'SIGNATURE_REMOVED_BY_GOOGLE';
 
 const OF_STATIC_WEB_APPS =
   ': Azure Static Web Apps (azurewebsites.net) has replaced the Authorization header by a token of its own: the client must call the API at a URL of its own';
 
-const SIGNATURE_REMOVED =
+/** What has happened to such a token, and what to do. */
+export const SIGNATURE_REMOVED =
   'Google has replaced the signature of the token: the platform reads the Authorization header; for Cloud Run the client sends its token in X-Serverless-Authorization, and that of this API in Authorization';
 
 /** What a client sends that has no token: a value in place of its text, or a template that nothing has filled in. */
@@ -121,7 +122,8 @@ export function checkHeader(
   const { alg, typ, kid } = header;
   if (typeof alg !== 'string') throw malformedToken('alg is not a string');
   if (!accepted.algorithms.has(alg as Algorithm)) {
-    throw new AuthError('algorithm_not_allowed', { privateDetail: `alg is ${shown(alg)}${secretHint(alg, issuer)}` });
+    const privateDetail = `alg is ${describe(alg, 50)}${secretHint(alg, issuer)}`;
+    throw new AuthError('algorithm_not_allowed', { privateDetail });
   }
   // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.
   // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
@@ -129,7 +131,8 @@ export function checkHeader(
   if (typ !== undefined && typeof typ !== 'string') throw malformedToken('typ is not a string');
   if (!accepted.types.has(mediaType(typ))) {
     const expected = [...accepted.types].map((type) => type ?? 'none').join(' or ');
-    throw new AuthError('wrong_type', { privateDetail: `header typ is ${shown(typ)}, expected ${expected}` });
+    const got = typ === undefined ? 'has no typ' : `typ is ${describe(typ, 50)}`;
+    throw new AuthError('wrong_type', { privateDetail: `header ${got}, expected ${expected}` });
   }
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_ID_LENGTH)) {
     throw malformedToken(`kid is not a string of at most ${MAX_KEY_ID_LENGTH} characters`);
@@ -142,10 +145,6 @@ export function secretHint(alg: unknown, issuer: unknown): string {
   if (!/^HS\d{3}$/.test(String(alg))) return '';
   const isOfPlatform = typeof issuer === 'string' && issuer.endsWith('.azurewebsites.net');
   return isOfPlatform ? OF_STATIC_WEB_APPS : ', which needs a shared secret: have the issuer sign with a key pair';
-}
-
-function shown(value: string | undefined): string {
-  return value === undefined ? 'missing' : describe(value, 50);
 }
 
 /** RFC 7515 section 4.1.9: `application/` may be left out, and media types compare without regard to case. */

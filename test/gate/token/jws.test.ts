@@ -257,7 +257,7 @@ describe('checkHeader', () => {
 
   it('accepts a header without typ where that is accepted, and only there', () => {
     expect(check({ typ: undefined }, untyped)).toEqual({ algorithm: 'ES256', keyId: 'a' });
-    expect(check({ typ: undefined })).toEqual(['wrong_type', 'header typ is missing, expected at+jwt']);
+    expect(check({ typ: undefined })).toEqual(['wrong_type', 'header has no typ, expected at+jwt']);
     expect(check({}, untyped)).toEqual(['wrong_type', 'header typ is "at+jwt", expected none or jwt']);
   });
 

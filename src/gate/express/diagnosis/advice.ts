@@ -1,10 +1,19 @@
+import type { AuthError } from '../../core/errors';
 import { attempt, isObject } from '../../core/objects';
 import { describe } from '../../core/options';
 import type { Reason } from '../../core/reasons';
-import { describeNoToken, isJwsShaped, parseToken, secretHint } from '../../token/jws';
+import {
+  describeNoToken,
+  isJwsShaped,
+  parseToken,
+  REMOVED_SIGNATURE,
+  secretHint,
+  SIGNATURE_REMOVED,
+} from '../../token/jws';
 import type { UnverifiedToken } from '../../token/jws';
 import { isForItsClient, PRESET_NAMES, presetOf, PRESETS, signOfIdToken } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
+import { BEHIND_PROXY, isWithoutTls } from '../../token/keys/fetch-keys';
 import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION, wrongTypeAt } from '../../token/scopes';
 import type { ScopeClaim, ScopeRule } from '../../token/scopes';
 import type { JsonObject } from '../../net/strict-json';
@@ -23,6 +32,8 @@ export interface Advice {
   /** What helps instead of the option. */
   readonly otherwise?: string;
 }
+
+type Refusal = Pick<AuthError, 'reason' | 'privateDetail'>;
 
 /** What the advice compares a token with. */
 export interface AdviceContext {
@@ -59,13 +70,16 @@ export function adviceContext(
  * What an operator can change so that tokens like this one are accepted; `undefined` where the reason does not suggest
  * a wrong configuration.
  */
-export function configurationAdvice(reason: Reason, raw: string, context: AdviceContext): Advice | undefined {
+export function configurationAdvice(refusal: Refusal, raw: string, context: AdviceContext): Advice | undefined {
+  const { reason, privateDetail: why } = refusal;
   const token = attempt(() => parseToken(raw));
-  if (!token) return context.opaque && !isJwsShaped(raw) ? undefined : adviceForText(raw, context);
-  if (MICROSOFT_GRAPH.has(token.claims['aud'])) return FOR_GRAPH;
+  if (!token) return adviceForText(raw, context);
+  if (MICROSOFT_GRAPH.has(token.claims['aud'])) return { why: FOR_GRAPH };
   const sign = reason === 'wrong_type' ? signOfIdToken(token.claims, context.preset) : undefined;
-  if (sign !== undefined) return sign === 'events' ? LOGOUT_TOKEN : ID_TOKEN;
-  return (DEPENDS_ON_PRESET.has(reason) ? presetAdvice(token, context) : undefined) ?? adviceOn(reason, token, context);
+  if (sign !== undefined) return { why: sign === 'events' ? LOGOUT_TOKEN : ID_TOKEN };
+  const ofPreset = DEPENDS_ON_PRESET.has(reason) ? presetAdvice(token, context) : undefined;
+  if (reason === 'invalid_claims' && why !== undefined) return ofPreset ?? { why, otherwise: CORRECT_CLAIM };
+  return ofPreset ?? adviceOn(reason, token, context);
 }
 
 /**
@@ -83,27 +97,27 @@ function presetAdvice(token: UnverifiedToken, context: AdviceContext): Advice | 
     const also = more.length > 0 ? `, and the server must add ${more.join(', ')}` : '';
     return { why: `this token looks like ${preset} (${signs.join(', ')})${also}`, option: 'preset', value: preset };
   }
-  const typ = header['typ'] === undefined ? 'the token has no typ' : `typ is ${describe(header['typ'])}`;
   const isTyped = hasType(header, context.preset);
   if (lack.length === 0 && isTyped) return undefined;
+  const typ = header['typ'] === undefined ? 'the token has no typ' : `typ is ${describe(header['typ'])}`;
   // A typ may be missing in both of its places.
   const why = [...new Set([...(isTyped ? [] : [typ]), ...lack.map((name) => `the token has no ${name}`)])].join(', ');
   const hasClient = !lack.includes(context.preset.clientIdClaims.join(' or '));
-  const setting = hasClient && selected && TYPE_SETTINGS[selected];
-  if (!isTyped && setting) return { why: `${why}: ${setting}` };
-  const added = `have the server add ${lack.join(', ')}`;
+  if (!isTyped && hasClient && selected === 'identityserver') return { why: `${why}: ${ACCESS_TOKEN_JWT_TYPE}` };
+  const added = lack.join(', ');
   if (selected !== 'jwt' && fitsAnyServer(token)) {
-    const otherwise = isTyped ? added : 'have the issuer make access tokens by RFC 9068';
+    const otherwise = isTyped ? `have the server add ${added}` : BY_RFC9068;
     return { why, option: 'preset', value: 'jwt', otherwise };
   }
-  if (lack.length > 0) return { why: `${why}: no option takes such a token, the server must add ${lack.join(', ')}` };
-  return undefined;
+  if (lack.includes('aud')) return { why: `${why}: the server must add ${added}; ${WITHOUT_AUDIENCE}` };
+  if (lack.length > 0) return { why: `${why}: no option takes such a token, the server must add ${added}` };
+  // The preset for any server accepts every type that another one does.
+  return { why: `${why}${hasType(header, PRESETS.jwt) ? '' : ', which no preset accepts'}: ${BY_RFC9068}` };
 }
 
-/** What decides about `typ` at a server whose preset expects another one. */
-const TYPE_SETTINGS: Partial<Record<PresetName, string>> = {
-  identityserver: 'leave AccessTokenJwtType of IdentityServer at its default, at+jwt',
-};
+const ACCESS_TOKEN_JWT_TYPE = 'leave AccessTokenJwtType of IdentityServer at its default, at+jwt';
+const BY_RFC9068 = 'have the issuer make access tokens by RFC 9068';
+const WITHOUT_AUDIENCE = 'audience: false is for servers that cannot, under the presets cognito and identityserver';
 
 function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: AdviceContext): Advice | undefined {
   switch (reason) {
@@ -129,10 +143,6 @@ function adviceOn(reason: Reason, { header, claims }: UnverifiedToken, context: 
         secretHint(header['alg'], claims['iss']) || ': have the issuer sign with an accepted one, such as RS256';
       return { why: `alg is ${describe(header['alg'])}${hint}` };
     }
-    case 'wrong_type':
-      return {
-        why: `${header['typ'] === undefined ? 'the token has no typ' : `typ is ${describe(header['typ'])}`}: have the issuer make access tokens by RFC 9068, or select the preset of its vendor`,
-      };
     case 'insufficient_scope':
       return scopeAdvice(claims, context);
     default:
@@ -145,20 +155,23 @@ const CLAIM_MISSING =
 const NO_NUMBER =
   'the claim of the generation is null, or a floor of the client is not a time in ms: have the authorization server stamp a number and name its claim with generationClaim (TILLGATE_GENERATION_CLAIM), or publish times in ms';
 
+const CORRECT_CLAIM = 'have the authorization server correct that claim, or send an access token of this API';
+
 function issuerAdvice({ iss: issuer }: JsonObject, expected: string): Advice {
   const [, tenant] = (!ENTRA_V1.test(expected) && ENTRA_V1.exec(String(issuer))) || [];
   if (tenant !== undefined) return adviceForVersion1(tenant);
-  const typo = difference(issuer, expected);
+  const typo = typeof issuer === 'string' ? difference(issuer, expected) : '';
   const why = `iss is ${describe(issuer, 200)}, expected ${describe(expected, 200)}${typo}`;
   if (typeof issuer !== 'string') return { why };
+  if (isWithoutTls(issuer, expected)) return { why, otherwise: BEHIND_PROXY };
   const otherwise = typo === '' ? { otherwise: 'request the token from the expected one' } : {};
   return { why, option: 'issuer', value: issuer, ...otherwise };
 }
 
 function audienceAdvice(claims: JsonObject): Advice {
-  if (isForItsClient(claims, ['sub'])) return FOR_ITS_CLIENT;
+  if (isForItsClient(claims, ['sub'])) return { why: FOR_ITS_CLIENT };
   const audiences = [claims['aud']].flat().filter((audience) => typeof audience === 'string');
-  if (audiences.length === 0) return isLightweight(claims) ? LIGHTWEIGHT : NO_AUDIENCE;
+  if (audiences.length === 0) return { why: isLightweight(claims) ? LIGHTWEIGHT : NO_AUDIENCE };
   const why = `aud is ${JSON.stringify(claims['aud']).slice(0, 200)}`;
   const value = audiences.find((audience) => sharedBy(audience, claims) === undefined);
   if (value === undefined) return { why: `${why}, ${sharedBy(audiences[0] as string, claims)}` };
@@ -178,12 +191,9 @@ function sharedBy(audience: string, { iss, ...claims }: JsonObject): string | un
 /** Of IdentityServer (`EmitStaticAudienceClaim`), and of the Management API of Auth0. */
 const OF_ISSUER = ['resources', 'api/v2/'];
 
-const NO_AUDIENCE: Advice = {
-  why: 'the token has no aud: have the authorization server add that of this API; audience: false is for servers that cannot, under the presets cognito and identityserver',
-};
-const LIGHTWEIGHT: Advice = {
-  why: 'this is a lightweight access token of Keycloak, which leaves out aud and roles: switch "Always use lightweight access token" off for this client',
-};
+const NO_AUDIENCE = `the token has no aud: have the authorization server add that of this API; ${WITHOUT_AUDIENCE}`;
+const LIGHTWEIGHT =
+  'this is a lightweight access token of Keycloak, which leaves out aud and roles: switch "Always use lightweight access token" off for this client';
 
 /** Keycloak 26 names the kind of a token in its id: `onltac:...`. */
 function isLightweight({ jti, typ }: JsonObject): boolean {
@@ -215,18 +225,14 @@ const adviceForVersion1 = (tenant: string): Advice => ({
   why: `this is a token of version 1.0 of Entra: set requestedAccessTokenVersion (api.requestedAccessTokenVersion of the manifest) of the API to 2, and expect the issuer https://login.microsoftonline.com/${tenant}/v2.0; or expect this one, https://sts.windows.net/${tenant}/, with authUrl (TILLGATE_AUTH_URL) https://login.microsoftonline.com/${tenant}`,
 });
 
-const ID_TOKEN: Advice = {
-  why: 'this is an ID token, which is for the client itself: send the access token, and request one for the audience of this API',
-};
-const LOGOUT_TOKEN: Advice = {
-  why: 'this is a logout token or a security event, which tells of a change and grants nothing: send the access token',
-};
-const FOR_ITS_CLIENT: Advice = {
-  why: 'aud is the client itself, as in an ID token: request an access token for the audience of this API',
-};
-const FOR_GRAPH: Advice = {
-  why: 'the token is for Microsoft Graph, and only Graph can verify it: the client must ask for a token of this API, with scope=api://<application ID of the API>/.default',
-};
+const ID_TOKEN =
+  'this is an ID token, which is for the client itself: send the access token, and request one for the audience of this API';
+const LOGOUT_TOKEN =
+  'this is a logout token or a security event, which tells of a change and grants nothing: send the access token';
+const FOR_ITS_CLIENT =
+  'aud is the client itself, as in an ID token: request an access token for the audience of this API';
+const FOR_GRAPH =
+  'the token is for Microsoft Graph, and only Graph can verify it: the client must ask for a token of this API, with scope=api://<application ID of the API>/.default';
 
 /** Its application ID, and its URL in tokens of version 1. */
 const MICROSOFT_GRAPH: ReadonlySet<unknown> = new Set([
@@ -313,13 +319,14 @@ const DEPENDS_ON_PRESET: ReadonlySet<Reason> = new Set<Reason>([
   'generation_invalid',
 ]);
 
-function adviceForText(raw: string, { jwksUri }: AdviceContext): Advice {
+function adviceForText(raw: string, { jwksUri, opaque }: AdviceContext): Advice | undefined {
   const noToken = describeNoToken(raw);
   if (noToken !== undefined)
     return { why: `${noToken}: look where the client reads access_token of the token response` };
+  if (opaque && !isJwsShaped(raw)) return undefined;
   const parts = raw.split('.');
   if (parts.length === 5) return adviceForEncrypted(parts[0] as string, jwksUri);
-  if (parts.length === 3 && parts[2] === 'SIGNATURE_REMOVED_BY_GOOGLE') return WITHOUT_SIGNATURE;
+  if (parts.length === 3 && parts[2] === REMOVED_SIGNATURE) return { why: SIGNATURE_REMOVED };
   // Two long parts that do not begin as a JWT does are an opaque token of Hydra.
   const isOfHydra = parts.length === 2 && !raw.startsWith('eyJ') && parts.every((part) => part.length >= 10);
   if (parts.length === 1 || isOfHydra) {
@@ -330,25 +337,19 @@ function adviceForText(raw: string, { jwksUri }: AdviceContext): Advice {
   return { why: 'the token is not a JSON Web Token: compare it with what the token endpoint returned' };
 }
 
-const WITHOUT_SIGNATURE: Advice = {
-  why: 'Google has replaced the signature of the token: have the client send the token for Cloud Run in X-Serverless-Authorization, and that of this API in Authorization',
-};
+const FOR_AUTH0 =
+  'the token is encrypted for Auth0 itself, because the client names no audience: have it ask for a token of this API (parameter audience)';
 
 function adviceForEncrypted(header: string, jwksUri = ''): Advice {
   const text = Buffer.from(header, 'base64url').toString();
-  if (/"iss":"https:\/\/[^"/]+\.auth0\.com\/"/.test(text)) {
-    return {
-      why: 'the token is encrypted for Auth0 itself, because the client names no audience: have it ask for a token of this API (parameter audience)',
-    };
-  }
+  if (/"iss":"https:\/\/[^"/]+\.auth0\.com\/"/.test(text)) return { why: FOR_AUTH0 };
   const call = /\/\.well-known\/jwks$/.test(jwksUri) ? ' (OpenIddict: DisableAccessTokenEncryption())' : '';
   const otherwise = `have the issuer sign access tokens and not encrypt them (JWS)${call}`;
   return { why: 'the token is encrypted (JWE, five parts)', option: 'opaque', otherwise };
 }
 
 /** Differences between two issuers that are easy to overlook: they are compared byte for byte (RFC 9207 section 2.4). */
-function difference(got: unknown, expected: string): string {
-  if (typeof got !== 'string') return '';
+function difference(got: string, expected: string): string {
   if (got.replace(/\/$/, '') === expected.replace(/\/$/, '')) return ' (the slash at the end)';
   if (got.replace(/^https?/, '') === expected.replace(/^https?/, '')) return ' (http and https)';
   if (got.toLowerCase() === expected.toLowerCase()) return ' (upper and lower case)';

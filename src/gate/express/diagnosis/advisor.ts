@@ -14,26 +14,27 @@ export interface ConfigurationAdvisor {
   readonly note: (req: GateRequest, error: AuthError) => void;
 }
 
+const NONE_ACCEPTED = 'no token has been accepted so far: check the configuration';
+
 /** Makes the advisor of a gate. */
 export function configurationAdvisor(verifier: GateVerifier): ConfigurationAdvisor {
   const { issuers, challenges, logger } = verifier.settings;
   const [issuer] = issuers;
   const advisor = {
     isDone: issuers.length > 1 || logger === silentLogger,
-    note(req: GateRequest, { reason }: AuthError): void {
-      if (!advisor.isDone && REASONS[reason].configuration) advise(req, reason).catch(() => undefined);
+    note(req: GateRequest, error: AuthError): void {
+      if (!advisor.isDone && REASONS[error.reason].configuration) advise(req, error).catch(() => undefined);
     },
   };
 
-  async function advise(req: GateRequest, reason: AuthError['reason']): Promise<void> {
+  async function advise(req: GateRequest, error: AuthError): Promise<void> {
     const raw = bearerToken(req, challenges.length > 0);
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- most gates accept the first token
-    const advice = issuer && (require('./advice') as typeof Advice).configurationAdvice(reason, raw, issuer);
+    const advice = issuer && (require('./advice') as typeof Advice).configurationAdvice(error, raw, issuer);
     // It quotes the token, so its signature has to be good: a made-up one must not suggest anything.
     if (!advice || !(await verifier.isSigned(raw)) || advisor.isDone) return;
     advisor.isDone = true;
-    const message = 'no token has been accepted so far: check the configuration';
-    logger.warn({ issuer: issuer.issuer, reason, ...advice }, message);
+    logger.warn({ issuer: issuer.issuer, reason: error.reason, ...advice }, NONE_ACCEPTED);
   }
 
   return advisor;

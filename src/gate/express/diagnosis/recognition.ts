@@ -85,13 +85,12 @@ const NEEDED = ['iss', 'aud', 'exp', 'iat'];
 
 /** The claims that a preset needs and a token has not: all at once. */
 export function lackOf(claims: JsonObject, preset: Preset): readonly string[] {
-  const fixed = preset.fixedClaims.map(([claim]) => claim);
+  const isAbsent = (claim: string): boolean => claims[claim] === undefined;
   const ids = [...preset.clientIdClaims, ...(preset.clientCanBeSubject ? ['sub'] : [])];
-  const needed = [...NEEDED, ...preset.requiredClaims, ...fixed].filter((claim) => {
-    return claims[claim] === undefined && !ids.includes(claim) && !(claim === 'aud' && preset.audienceCanBeAbsent);
+  const needed = [...NEEDED, ...preset.requiredClaims, ...preset.fixedClaims.map(([name]) => name)].filter((claim) => {
+    return isAbsent(claim) && !ids.includes(claim) && !(claim === 'aud' && preset.audienceCanBeAbsent);
   });
-  const hasClient = ids.some((claim) => typeof claims[claim] === 'string' && claims[claim] !== '');
-  return [...new Set([...needed, ...(hasClient ? [] : [ids.join(' or ')])])];
+  return [...new Set([...needed, ...(ids.every(isAbsent) ? [ids.join(' or ')] : [])])];
 }
 
 /** Whether the preset for servers without a row of their own accepts the type and the claims of a token, whatever the time. */

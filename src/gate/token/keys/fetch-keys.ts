@@ -56,7 +56,10 @@ async function urlAt(document: string, member: MetadataMember, options: Discover
   const name = loggableUrl(document);
   if (issuer !== options.issuer) {
     const named = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'none';
-    throw new FetchError(`${name} names another issuer: expected ${JSON.stringify(options.issuer)}, got ${named}`);
+    const why = isWithoutTls(issuer, options.issuer) ? `; ${BEHIND_PROXY}` : '';
+    throw new FetchError(
+      `${name} names another issuer: expected ${JSON.stringify(options.issuer)}, got ${named}${why}`,
+    );
   }
   if (typeof url !== 'string' || !parseUrl(url)) throw new FetchError(`${name} has no usable ${member}`);
   try {
@@ -65,14 +68,17 @@ async function urlAt(document: string, member: MetadataMember, options: Discover
     const article = member === 'introspection_endpoint' ? 'an' : 'a';
     const isOfProxy = member === 'jwks_uri' && /^http:\/\/[^@]*$/.test(url);
     throw new FetchError(
-      `${name} names ${article} ${member} that is neither https: nor on loopback, or that has user info${isOfProxy ? `: ${loggableUrl(url)}${BEHIND_PROXY}` : ''}`,
+      `${name} names ${article} ${member} that is neither https: nor on loopback, or that has user info${isOfProxy ? `: ${loggableUrl(url)}; ${BEHIND_PROXY}` : ''}`,
     );
   }
   return url;
 }
 
-const BEHIND_PROXY =
-  '; behind a proxy that ends TLS the server must read the forwarded headers, or be told its public URL';
+/** Whether a server names itself by the URL that is expected, without TLS. */
+export const isWithoutTls = (got: unknown, expected: string): boolean => got === expected.replace(/^https:/, 'http:');
+
+export const BEHIND_PROXY =
+  'behind a proxy that ends TLS the server must read the forwarded headers, or be told its public URL';
 
 /** The keys of a key set. */
 export interface FetchedKeys {

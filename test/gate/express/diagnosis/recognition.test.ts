@@ -84,7 +84,7 @@ describe('advice', () => {
   const context: AdviceContext = { issuer: ISSUER, preset: PRESETS.rfc9068 };
 
   function adviceOn(reason: Reason, raw: string, changes: Partial<AdviceContext> = {}): string | undefined {
-    const advice = configurationAdvice(reason, raw, { ...context, ...changes });
+    const advice = configurationAdvice({ reason, privateDetail: undefined }, raw, { ...context, ...changes });
     return advice && wordAdvice(advice);
   }
 
@@ -113,7 +113,7 @@ describe('advice', () => {
     [
       'one without the signature',
       `${token().replace(/[^.]*$/, '')}SIGNATURE_REMOVED_BY_GOOGLE`,
-      'Google has replaced the signature of the token: have the client send the token for Cloud Run in X-Serverless-Authorization, and that of this API in Authorization',
+      'Google has replaced the signature of the token: the platform reads the Authorization header; for Cloud Run the client sends its token in X-Serverless-Authorization, and that of this API in Authorization',
     ],
     ['undefined', 'undefined', `the client sent the text undefined: it had no token: ${ADDRESS}`],
     ['an object', '[object Object]', `the client sent the text [object Object]: it had no token: ${ADDRESS}`],
@@ -126,11 +126,16 @@ describe('advice', () => {
     ['https://x.test', '', OR_REQUEST],
     [`${ISSUER}/a`, '', OR_REQUEST],
     [`${ISSUER}/`, ' (the slash at the end)', ''],
-    ['http://login.test', ' (http and https)', ''],
     ['https://LOGIN.test', ' (upper and lower case)', ''],
   ])('advises on wrong_issuer: %s', (iss, difference, other) => {
     const advice = `iss is "${iss}", expected "${ISSUER}"${difference}: set TILLGATE_ISSUER=${iss}${other}`;
     expect(adviceOn('wrong_issuer', token({ claims: { iss } }))).toBe(advice);
+  });
+
+  it('advises to repair the server where iss is the same URL without TLS, which no option accepts', () => {
+    expect(adviceOn('wrong_issuer', token({ claims: { iss: 'http://login.test' } }))).toBe(
+      `iss is "http://login.test", expected "${ISSUER}" (http and https): behind a proxy that ends TLS the server must read the forwarded headers, or be told its public URL`,
+    );
   });
 
   it("names OpenIddict's call where the key set has its path", () => {
@@ -308,7 +313,10 @@ describe('advice', () => {
       ],
     ])('are named after insufficient_scope: %s', (_what, claims, named, variable, scopes = undefined) => {
       const raw = token({ claims });
-      const advice = configurationAdvice('insufficient_scope', raw, { ...context, scopes });
+      const advice = configurationAdvice({ reason: 'insufficient_scope', privateDetail: undefined }, raw, {
+        ...context,
+        scopes,
+      });
       expect(advice?.value).toEqual(variable.split(','));
       expect(adviceOn('insufficient_scope', raw, { scopes })).toBe(
         `the token also has names in "${named}"; if they are permissions, read them: set TILLGATE_SCOPE_CLAIMS=${variable}`,
@@ -326,7 +334,9 @@ describe('advice', () => {
         const raw = token({ claims: ofClient(client) });
         const value = ['scope', ['resource_access', client, 'roles']];
         const quoted = `'${JSON.stringify(value).replaceAll("'", "'\\''")}'`;
-        expect(configurationAdvice('insufficient_scope', raw, context)?.value).toEqual(value);
+        expect(
+          configurationAdvice({ reason: 'insufficient_scope', privateDetail: undefined }, raw, context)?.value,
+        ).toEqual(value);
         expect(adviceOn('insufficient_scope', raw)).toBe(
           `the token also has names in ${JSON.stringify(`resource_access.${client}.roles`)}; if they are permissions, read them: set TILLGATE_SCOPE_CLAIMS=${quoted}`,
         );
