@@ -63,7 +63,7 @@ export default tseslint.config(
     ...tseslint.configs.disableTypeChecked,
     languageOptions: {
       ...tseslint.configs.disableTypeChecked.languageOptions,
-      sourceType: 'script',
+      sourceType: 'module',
       globals: Object.fromEntries(BROWSER.map((name) => [name, 'readonly'])),
     },
     rules: { ...tseslint.configs.disableTypeChecked.rules, '@typescript-eslint/explicit-module-boundary-types': 'off' },

@@ -7,7 +7,8 @@ import { problemHandler, sendProblem } from 'tillgate';
 import type { LoggedRequest, ReportedRequest, RequestLog } from './request-log';
 
 const STATIC = join(__dirname, 'static');
-const FILES = { '/': 'index.html', '/console.css': 'console.css', '/console.js': 'console.js' };
+const STYLES = ['console.css', 'controls.css', 'lists.css', 'detail.css'];
+const SCRIPTS = ['console.js', 'page.js', 'requests.js', 'clients.js'];
 const MAX_BODY = '32kb';
 /** A report holds a target, a token and a body of 16 kB each. */
 const MAX_REPORT = '96kb';
@@ -52,9 +53,10 @@ export function consoleApp(parts: ConsoleParts): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag');
   app.use(setHeaders, requireThisMachine);
-  for (const [path, file] of Object.entries(FILES)) {
+  for (const file of ['', ...STYLES, ...SCRIPTS]) {
     // With a root, because a folder of the path may begin with a dot: node_modules/.pnpm.
-    app.get(`/console${path}`, (_req, res) => res.sendFile(file, { root: STATIC, cacheControl: false }));
+    const options = { root: STATIC, cacheControl: false };
+    app.get(`/console/${file}`, (_req, res) => res.sendFile(file || 'index.html', options));
   }
   app.use('/console/api', consoleApi(parts));
   app.use((req, res) => refuse(req, res, 404, 'not_found', 'There is nothing at this URL.'));

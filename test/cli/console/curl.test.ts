@@ -11,7 +11,7 @@ interface Request {
   readonly reason?: string;
 }
 
-const page = readFileSync(join(__dirname, '../../../src/cli/console/static/console.js'), 'utf8');
+const page = readFileSync(join(__dirname, '../../../src/cli/console/static/requests.js'), 'utf8');
 const part = page.slice(page.indexOf('/** A word of a shell.'), page.indexOf('function durationOf'));
 const STATE = { base_url: 'http://127.0.0.1:3000', auth_url: 'http://127.0.0.1:4000', command: 'tillgate' };
 const curlOf = runInNewContext(`${part}; curlOf`, { state: STATE }) as (request: Request, body: string) => string;

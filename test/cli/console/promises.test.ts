@@ -48,8 +48,18 @@ describe('what the console promises', () => {
       expect(text).not.toMatch(/<style|style=|<script>| on\w+=/);
     });
 
-    it.each(['/console/console.js', '/console/console.css'])('loads %s', async (path) => {
-      await dev.call('get', path).expect(200);
+    it('loads each script, what they import, and each style', async () => {
+      const { text } = await dev.call('get', '/console').expect(200);
+      const named = [...text.matchAll(/(?:href|src)="(\/console\/[^"]+)"/g)].map(([, path]) => path as string);
+      const scripts = await Promise.all(
+        ['console', 'requests', 'clients'].map((name) => dev.call('get', `/console/${name}.js`)),
+      );
+      const imported = scripts.flatMap(({ text: script }) =>
+        [...script.matchAll(/from '\.\/(.+)'/g)].map(([, name]) => `/console/${name}`),
+      );
+      const paths = [...new Set([...named, ...imported])];
+      expect(paths).toHaveLength(8);
+      for (const path of paths) await dev.call('get', path).expect(200);
     });
 
     it('serves nothing else of its folder', async () => {
