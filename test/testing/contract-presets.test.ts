@@ -56,6 +56,24 @@ describe('tokens in the shape of a preset', () => {
     expect(cases.report().tested).toHaveLength(2);
   });
 
+  it('of Entra have application roles, and scopes only where a test gives them', async () => {
+    const issuer = createTestIssuer({ preset: 'entra' });
+    const app = ordersApp(issuer.options);
+    const claimsOf = (token: string): unknown =>
+      JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    const ofApp = issuer.token({ scope: 'orders:read' });
+    expect(claimsOf(ofApp)).toMatchObject({ roles: ['orders:read'] });
+    expect(claimsOf(ofApp)).not.toHaveProperty('scp');
+    const ofUser = issuer.token({ claims: { scp: 'profile', roles: ['orders:read'] } });
+    for (const [token, status] of [
+      [ofApp, 200],
+      [ofUser, 403],
+    ] as const) {
+      const response = await request(app).get('/orders').set('Authorization', `Bearer ${token}`);
+      expect(response.status).toBe(status);
+    }
+  });
+
   it.each(KEPT)('are made by createTestIssuer() with the %s, and die with a change', async (_what, kept) => {
     const { preset, scopes } = kept as Parameters<typeof createTestIssuer>[0] & object;
     const issuer = createTestIssuer({ preset, scopes });

@@ -40,7 +40,9 @@ function scopesIn(
   rule: TokenShape['scopes'],
 ): Readonly<Record<string, unknown>> {
   const names = scopes.map((scope) => nameFor(scope, rule?.map));
-  const claims = rule?.from ?? [{ path: [scopeClaims[0] ?? 'scope'], prefix: '' }];
+  // An app of Entra has its permissions in `roles`, and `scp` is for users.
+  const claim = scopeClaims.find((name) => name === 'roles') ?? scopeClaims[0] ?? 'scope';
+  const claims = rule?.from ?? [{ path: [claim], prefix: '' }];
   const fits = ({ prefix }: { readonly prefix: string }): boolean => names.every((name) => name.startsWith(prefix));
   const { path, prefix } = claims.find(fits) ?? claims[0]!;
   const [outer = 'scope', ...inner] = path;
