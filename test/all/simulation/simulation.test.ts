@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { FAULTS } from '../../simulation/faults';
 import { isShortened } from '../../support/amount';
 
-const WORLDS = isShortened ? 1_000 : 5_000;
+const WORLDS = isShortened ? 300 : 5_000;
 const ROOT = join(__dirname, '../../..');
 
 /** `npm run simulate` with these arguments; rejects unless its exit code is 0. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import type { AuthError } from '../../../src/gate/core/errors';
 import { clientUnit, FairQueue, Places } from '../../../src/gate/token/fair-queue';
 import type { Caller } from '../../../src/gate/token/fair-queue';
@@ -249,5 +250,42 @@ describe('Places', () => {
     expect(fill(places, 'e')).toBe(0);
     for (let count = 0; count < 6; count++) places.take('a', -1);
     expect([fill(places, 'b'), fill(places, 'a')]).toEqual([2, 2]);
+  });
+});
+
+describe('FairQueue: nobody starves', () => {
+  const unit = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+  const work = fc.record({ id: unit, cost: fc.integer({ min: 1, max: 9 }) });
+
+  it('a newcomer waits for at most one work of each other unit, whatever waits', async () => {
+    const backlog = fc.array(work, { minLength: 1, maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(backlog, fc.nat(50), async (works, ended) => {
+        const { add, end, started } = scene({ running: 1, waiting: 10_000 });
+        works.forEach(({ id, cost }, number) => add(`${id}${number}`, client(id), cost));
+        await end(Math.min(ended, works.length - 1));
+        add('newcomer', client('newcomer'));
+        await end(new Set(works.map(({ id }) => id)).size + 1);
+        expect(started).toContain('newcomer');
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('what is not refused starts, in the order of its unit', async () => {
+    const arrivals = fc.array(work, { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(arrivals, async (works) => {
+        const { add, endAll, started, refused } = scene({ running: 4, waiting: 40 });
+        works.forEach(({ id, cost }, number) => add(`${id} ${number}`, client(id), cost));
+        await endAll();
+        expect(started.length + refused.length).toBe(works.length);
+        for (const id of ['a', 'b', 'c', 'd', 'e']) {
+          const places = started.filter((name) => name.startsWith(id)).map((name) => Number(name.slice(2)));
+          expect(places).toEqual([...places].sort((one, other) => one - other));
+        }
+      }),
+      { numRuns: 50 },
+    );
   });
 });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import type { AuthError } from '../../../src/gate';
 import { bearerToken } from '../../../src/gate/token/bearer';
 import type { TokenRequest } from '../../../src/gate/token/bearer';
@@ -297,5 +298,33 @@ describe('checkHeader', () => {
     expect(check(wrong)).toEqual(['algorithm_not_allowed', 'alg is "none"']);
     expect(check({ ...wrong, alg: 'ES256' })).toEqual(['unsupported_critical_header', undefined]);
     expect(check({ typ: 17, kid: 17 })).toEqual(['malformed_token', 'typ is not a string']);
+  });
+});
+
+describe('base64url (RFC 7515 section 2)', () => {
+  const [header, payload] = token().split('.');
+  const signatureOf = (text: string): unknown => outcome(() => parseToken(`${header}.${payload}.${text}`).signature);
+  const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const bytes = fc.uint8Array({ minLength: 1, maxLength: 140 });
+
+  it('has one spelling of each signature', () => {
+    fc.assert(
+      fc.property(bytes, fc.nat(63), fc.constantFrom(...'=+/ \n~%é'), fc.nat(), (signature, bits, odd, place) => {
+        const text = base64url(Buffer.from(signature));
+        expect(signatureOf(text)).toEqual(Buffer.from(signature));
+        const at = place % (text.length + 1);
+        const others = [
+          `${text.slice(0, at)}${odd}${text.slice(at)}`,
+          `${text}${ALPHABET[bits]}`,
+          `${text.slice(0, -1)}${ALPHABET[bits]}`,
+        ];
+        for (const other of others) {
+          // Another text is refused, or the signature is another one.
+          const got = signatureOf(other);
+          if (other !== text) expect(got).not.toEqual(Buffer.from(signature));
+          expect(Buffer.isBuffer(got) ? base64url(got) : other).toBe(other);
+        }
+      }),
+    );
   });
 });
