@@ -28,7 +28,15 @@ describe('the command', () => {
     'a JWT where RFC 9068 is expected': [issuer.token({ header: { typ: 'JWT' } })],
     'a new key under the old kid': [issuer.token({ foreignKey: true })],
     'an audience that nobody set': [good, null],
+    'a claim of the wrong type': [issuer.token({ claims: { sub: 17 } })],
+    'a token that no option takes': [issuer.token({ claims: { exp: undefined } })],
   };
+  /** Those of other commands, and of the token endpoint, which a test of its own compares. */
+  const others = [
+    'an .env in UTF-16',
+    'an app that ends while dev runs it',
+    'an old access token at the token endpoint',
+  ];
 
   function scene(audience: string | null = issuer.audience, cwd?: string) {
     const env = { TILLGATE_AUTH_URL: AUTH_URL, ...(audience !== null && { TILLGATE_AUDIENCE: audience }) };
@@ -36,7 +44,7 @@ describe('the command', () => {
   }
 
   it('has a text for every case', () => {
-    expect(Object.keys(texts)).toEqual([...Object.keys(cases), 'an .env in UTF-16']);
+    expect(Object.keys(texts)).toEqual([...Object.keys(cases), ...others]);
   });
 
   it.each(Object.entries(cases))('explain, given %s', async (name, [given, audience]) => {
@@ -47,5 +55,14 @@ describe('the command', () => {
     const cwd = mkdtempSync(join(tmpdir(), 'tillgate-messages-'));
     writeFileSync(join(cwd, '.env'), Buffer.from('\ufeffTILLGATE_PORT=x\n', 'utf16le'));
     expect(textOf(await scene(undefined, cwd).run('check'))).toBe(texts['an .env in UTF-16']);
+  });
+
+  it('dev says that its app has ended', async () => {
+    const env = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0' };
+    const { exitCode, stderr } = await cliScene({ env, fetch, untilStopped: () => new Promise(() => {}) }).run(
+      ...['dev', '--json', '--', 'node', '-e', 'process.exit(7)'],
+    );
+    expect(exitCode).toBe(7);
+    expect(stderr).toContain(`tillgate: ${texts['an app that ends while dev runs it']}\n`);
   });
 });

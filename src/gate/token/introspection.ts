@@ -92,7 +92,8 @@ const MAX_INACTIVE = 10_000;
 const ASKING_BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 /** Time between two probes with a token of the gate: the shortest pause. */
 const PROBE_EVERY_MS = 125;
-const CREDENTIAL_REFUSED = 'the authorization server refuses clientId or clientSecret of introspection';
+const CREDENTIAL_REFUSED =
+  'the authorization server refuses clientId or clientSecret of introspection; IdentityServer wants the name and a secret of an API resource';
 const LIMITED =
   'the introspection endpoint limits calls: opaque tokens that are new here are 429 until its Retry-After is over';
 const SHARED_ADDRESS =

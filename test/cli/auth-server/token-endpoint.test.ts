@@ -9,6 +9,7 @@ import type { TestServer } from './fixtures';
 import { authenticateClient } from '../../../src/cli/auth-server/token-request';
 import { newSecret } from '../../../src/cli/auth-server/client';
 import type { ClientRow, State } from '../../../src/cli/auth-server/store';
+import { messagesIn } from '../../support/messages';
 import { rawServer } from '../../support/raw-request';
 
 afterAll(closeAll);
@@ -139,7 +140,7 @@ describe('the token endpoint', () => {
     const NO_GRANT_TYPE = 'grant_type is missing: send grant_type=client_credentials.';
     const TWICE = 'must not be included more than once.';
     const ONE_PLACE = 'Send the client secret in the Authorization header or in the body, not in both.';
-    const ACCESS_TOKEN = 'The Authorization header has an access token: leave it out.';
+    const ACCESS_TOKEN = messagesIn('From the command')['an old access token at the token endpoint'] as string;
     const OTHER_ID = 'The client_id in the body is not the one of the Authorization header.';
     const IN_URL = 'client_secret must be sent in the body, not in the URL.';
     const UNREADABLE = 'The request body could not be read: check its length and encoding.';

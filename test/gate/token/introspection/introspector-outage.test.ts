@@ -18,7 +18,7 @@ describe('introspector(): an endpoint that is down', () => {
         level: isOurs ? 'error' : 'warn',
         fields: { issuer: ISSUER, detail: 'it failed' },
         message: isOurs
-          ? 'the authorization server refuses clientId or clientSecret of introspection'
+          ? 'the authorization server refuses clientId or clientSecret of introspection; IdentityServer wants the name and a secret of an API resource'
           : 'the introspection endpoint is not available',
       });
       expect([first.reason, first.privateDetail, first.retryAfterSeconds]).toEqual([
