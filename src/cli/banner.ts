@@ -1,6 +1,6 @@
 import type { ClientWithSecret } from './auth-server/index';
 import { escapeUnsafe } from 'tillgate/internal';
-import { table } from './command';
+import { table } from './output';
 
 type NewClient = Pick<ClientWithSecret, 'client_id' | 'client_secret' | 'scope'>;
 

@@ -1,7 +1,8 @@
 import { escapeUnsafe } from 'tillgate/internal';
 import type { Logger } from 'tillgate';
 import type { Settings } from 'tillgate/env';
-import { CliError, EXIT, paint } from './command';
+import { CliError, EXIT } from './command';
+import { paint } from './output';
 import type { CliIo, CommandOptions } from './command';
 
 /**

@@ -4,7 +4,8 @@ import type { Settings } from 'tillgate/env';
 import { httpGenerations } from 'tillgate/generations';
 import type { GenerationSource, HttpGenerationsOptions } from 'tillgate/generations';
 import { generationsFromUrl } from 'tillgate/internal';
-import { CliError, EXIT, print } from './command';
+import { CliError, EXIT } from './command';
+import { print } from './output';
 import type { CliIo, CommandContext } from './command';
 import { apiSettings } from './settings';
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { devDependencies as ranges, version } from '../../package.json';
-import { shellWord } from '../../src/cli/command';
+import { shellWord } from '../../src/cli/output';
 import { dependencies as ofScaffold } from '../../src/app/package.json';
 import { AUTH_URL, authorizationServer, cliScene, failure, issuer, json, keys, success } from './harness';
 import type { CliScene, SceneOptions } from './harness';

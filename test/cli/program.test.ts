@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { paint, print } from '../../src/cli/command';
+import { paint, print } from '../../src/cli/output';
 import type { CliIo } from '../../src/cli/command';
 import { COMMANDS } from '../../src/cli/command-table';
 import { environmentOf, programName } from '../../src/cli/run';

@@ -1,6 +1,7 @@
 import { readSettings } from 'tillgate/env';
 import { escapeUnsafe } from 'tillgate/internal';
-import { CliError, EXIT, print, table } from '../command';
+import { CliError, EXIT } from '../command';
+import { print, table } from '../output';
 import type { ChangedClient } from '../auth-server/index';
 import type { CommandContext, CommandOptions } from '../command';
 import { keepCredential } from '../credentials';

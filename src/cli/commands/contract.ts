@@ -12,7 +12,8 @@ import type {
   HttpTestIssuerOptions,
 } from '@tillgate/testing';
 import { CASE_CLASSES, failuresIn, parseYaml } from '@tillgate/testing/internal';
-import { CliError, EXIT, print, readHeaders, write } from '../command';
+import { CliError, EXIT, readHeaders } from '../command';
+import { print, write } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 
 /** One requirement that is not met. */

@@ -12,7 +12,8 @@ import {
 } from 'tillgate/internal';
 import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Reason } from 'tillgate';
-import { CliError, EXIT, print, table } from '../command';
+import { CliError, EXIT } from '../command';
+import { print, table } from '../output';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { CliError, EXIT, print, shellWord } from '../command';
+import { CliError, EXIT } from '../command';
+import { print, shellWord } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 import { VERSION } from '../version';
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { attempt, escapeUnsafe, isObject } from 'tillgate/internal';
-import { CliError, EXIT, print } from '../command';
+import { CliError, EXIT } from '../command';
+import { print } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 
 /** A line that a trial has logged. */
