@@ -43,6 +43,11 @@ export default tseslint.config(
     rules: { '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }] },
   },
   {
+    // A function fits on a screen; comments and blank lines count too.
+    files: ['src/{app,cli,client,stores,testing}/**/*', 'scripts/**/*', 'bench/**/*'],
+    rules: { 'max-lines-per-function': ['error', { max: 60 }] },
+  },
+  {
     files: ['test/**/*.ts'],
     rules: {
       // Response bodies are untyped on purpose: the assertions are their types.
