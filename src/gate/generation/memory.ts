@@ -5,8 +5,9 @@ import type { Dependencies, TableOf } from '../core/options';
 import { keptMsOf, steadyTime, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, isSameMark } from './log';
-import type { Batch, Change, GenerationLog, Mark } from './log';
+import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from './log';
 import { readersOf } from './readers';
+import type { Wait } from './readers';
 
 /** Options of `memoryGenerations()`. */
 export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
@@ -19,12 +20,15 @@ const MEMORY_OPTIONS = {
   ...dependencies('clock', 'schedule'),
 } satisfies TableOf<MemoryGenerationsOptions>;
 
+/** What a log holds after a position, and the position behind it. */
+type Page = Batch & { readonly position: string };
+
 /** A log that can be served to other processes: whoever reads it keeps the position. */
 export interface ServedLog {
   /** How long changes are kept, in ms. */
   readonly keptMs: number;
   /** Returns what follows a position, or the oldest changes without one, or if it is not a position of this log. */
-  read(after: string | undefined, limit?: number): Batch & { readonly position: string };
+  read(after: string | undefined, limit?: number): Page;
   /** Calls `listener` after each append and when the log is closed, until the returned function is called. */
   subscribe(listener: () => void): () => void;
 }
@@ -53,33 +57,16 @@ const CHANGES_PER_READ = 2_000;
 export function memoryGenerations(options: MemoryGenerationsOptions = {}): MemoryLog {
   const { maxTokenAgeSeconds, clock, schedule } = readOptions('memoryGenerations', options, MEMORY_OPTIONS);
   const keptMs = keptMsOf(maxTokenAgeSeconds);
-  /** So that a position of another process is not taken for one of this log. */
-  const history = randomUUID();
-  const steady = steadyTime();
+  const entries = new Entries(keptMs);
   const listeners = new Set<() => void>();
-  const entries: { readonly change: Change; readonly atMs: number }[] = [];
-  /** Number of the first entry. */
-  let first = 0;
-  let mark: Mark | undefined;
   let closed = false;
 
-  function read(after: string | undefined, limit = CHANGES_PER_READ): Batch & { readonly position: string } {
-    const [, owner, number] = /^(.+)-(\d{1,15})$/.exec(after ?? '') ?? [];
-    const index = owner === history ? Number(number) - first : 0;
-    const from = index > entries.length ? 0 : Math.max(0, index);
-    const found = entries.slice(from, from + limit);
-    const end = from + found.length === entries.length;
-    const position = `${history}-${first + from + found.length}`;
-    // What follows may have been appended before the mark.
-    return { changes: found.map(({ change }) => change), mark: end ? mark : undefined, end, position };
+  function requireOpen(): void {
+    if (closed) throw new SourceError('the log is closed');
   }
 
-  function trim(atMs: number): void {
-    const oldestMs = atMs - keptMs;
-    // One copy per thousand, not one per change.
-    if ((entries[999]?.atMs ?? Infinity) >= oldestMs) return;
-    const kept = entries.findIndex(({ atMs }) => atMs >= oldestMs);
-    first += entries.splice(0, kept < 0 ? entries.length : kept).length;
+  function callListeners(): void {
+    for (const listener of [...listeners]) listener();
   }
 
   function subscribe(listener: () => void): () => void {
@@ -89,50 +76,95 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
     return () => void listeners.delete(own);
   }
 
-  const readers = readersOf(schedule, ({ pause, wake }) => {
-    let position: string | undefined;
-    function take(): Batch {
-      if (closed) throw new SourceError('the log is closed');
-      const batch = read(position);
-      ({ position } = batch);
-      return batch;
-    }
-    return {
-      async next(waitMs) {
-        const batch = take();
-        if (batch.changes.length > 0 || waitMs === 0) return batch;
-        const unsubscribe = subscribe(wake);
-        await pause(waitMs);
-        unsubscribe();
-        return take();
-      },
-      close: () => undefined,
-    };
-  });
+  function take(after: string | undefined): Page {
+    requireOpen();
+    return entries.read(after);
+  }
 
   return {
     mark: false,
     keptMs,
-    read,
+    read: (after, limit) => entries.read(after, limit),
     subscribe,
-    reader: readers.reader,
+    reader: readersOf(schedule, (wait) => readerOf(take, subscribe, wait)).reader,
     // eslint-disable-next-line @typescript-eslint/require-await -- so that wrong arguments reject instead of throwing
     async append(changes, unit) {
-      if (closed) throw new SourceError('the log is closed');
+      requireOpen();
       for (const change of changes) requireChange(change, clock());
-      if (unit && !isSameMark(unit.expected, mark)) return mark;
-      const atMs = steady(clock());
-      for (const change of changes) entries.push({ change, atMs });
-      if (unit) ({ mark } = unit);
-      trim(atMs);
-      for (const listener of [...listeners]) listener();
-      return mark;
+      if (entries.append(changes, clock(), unit)) callListeners();
+      return entries.mark;
     },
     close() {
       closed = true;
-      for (const listener of [...listeners]) listener();
+      callListeners();
       listeners.clear();
       return Promise.resolve();
     },
   };
+}
+
+/** Reads a log from its oldest change on. */
+function readerOf(
+  take: (after: string | undefined) => Page,
+  subscribe: ServedLog['subscribe'],
+  { pause, wake }: Wait,
+): LogReader {
+  let page: Page | undefined;
+  return {
+    async next(waitMs) {
+      page = take(page?.position);
+      if (page.changes.length > 0 || waitMs === 0) return page;
+      const unsubscribe = subscribe(wake);
+      await pause(waitMs);
+      unsubscribe();
+      return (page = take(page.position));
+    },
+    close: () => undefined,
+  };
+}
+
+/** The changes of one log, oldest first, and its mark. */
+class Entries {
+  /** The newest mark. */
+  mark: Mark | undefined;
+  readonly #keptMs: number;
+  readonly #steady = steadyTime();
+  /** So that a position of another process is not taken for one of this log. */
+  readonly #history = randomUUID();
+  readonly #entries: { readonly change: Change; readonly atMs: number }[] = [];
+  /** Number of the first entry. */
+  #first = 0;
+
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs;
+  }
+
+  /** Returns what follows a position; the position is that of the next page. */
+  read(after: string | undefined, limit = CHANGES_PER_READ): Page {
+    const [, owner, number] = /^(.+)-(\d{1,15})$/.exec(after ?? '') ?? [];
+    const index = owner === this.#history ? Number(number) - this.#first : 0;
+    const from = index > this.#entries.length ? 0 : Math.max(0, index);
+    const found = this.#entries.slice(from, from + limit);
+    const end = from + found.length === this.#entries.length;
+    const position = `${this.#history}-${this.#first + from + found.length}`;
+    // What follows may have been appended before the mark.
+    return { changes: found.map(({ change }) => change), mark: end ? this.mark : undefined, end, position };
+  }
+
+  /** Returns whether the changes were appended: a unit takes place only if it expects the mark. */
+  append(changes: readonly Change[], nowMs: number, unit: Unit | undefined): boolean {
+    if (unit && !isSameMark(unit.expected, this.mark)) return false;
+    const atMs = this.#steady(nowMs);
+    for (const change of changes) this.#entries.push({ change, atMs });
+    if (unit) ({ mark: this.mark } = unit);
+    this.#trim(atMs - this.#keptMs);
+    return true;
+  }
+
+  #trim(oldestMs: number): void {
+    // One copy per thousand, not one per change.
+    if ((this.#entries[999]?.atMs ?? Infinity) >= oldestMs) return;
+    const kept = this.#entries.findIndex(({ atMs }) => atMs >= oldestMs);
+    this.#first += this.#entries.splice(0, kept < 0 ? this.#entries.length : kept).length;
+  }
 }
