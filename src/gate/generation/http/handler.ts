@@ -56,16 +56,10 @@ export function logHandler(options: {
 
   function serveLog(req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void {
     const [path = '', ...rest] = (req.url ?? '').split('?');
-    if (path !== '' && path !== '/') {
-      return next ? next() : refuseRequest(res, 404, 'not_found', 'There is nothing at this URL.');
-    }
-    if (req.method !== 'GET' && req.method !== 'HEAD') {
-      res.setHeader('Allow', 'GET, HEAD');
-      return refuseRequest(res, 405, 'method_not_allowed', `This URL takes GET, HEAD; got ${req.method}.`);
-    }
+    if (next && path !== '' && path !== '/') return next();
     const query = new URLSearchParams(rest.join('?'));
-    const problem = problemOfQuery(query);
-    if (problem !== undefined) return refuseRequest(res, 400, 'invalid_request', problem);
+    const problem = problemOf(path, req.method, query);
+    if (problem) return refuseRequest(res, ...problem);
     const after = query.get('after') ?? undefined;
     const waitMs = req.method === 'HEAD' ? 0 : Math.min(Number(query.get('wait') ?? 0), MAX_WAIT_MS);
     // A client that asks again at once must not be served while the server closes.
@@ -82,12 +76,21 @@ export function logHandler(options: {
   });
 }
 
-function problemOfQuery(query: URLSearchParams): string | undefined {
-  for (const name of ['after', 'wait']) if (query.getAll(name).length > 1) return `${name} must be sent once.`;
-  if ((query.get('after') ?? '').length > MAX_POSITION_LENGTH) {
-    return `after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`;
+type RequestProblem = readonly [status: number, code: string, detail: string];
+
+function problemOf(path: string, method: string | undefined, query: URLSearchParams): RequestProblem | undefined {
+  const invalid = (detail: string): RequestProblem => [400, 'invalid_request', detail];
+  if (path !== '' && path !== '/') return [404, 'not_found', 'There is nothing at this URL.'];
+  if (method !== 'GET' && method !== 'HEAD') {
+    return [405, 'method_not_allowed', `This URL takes GET, HEAD; got ${method}.`];
   }
-  return /^\d{1,9}$/.test(query.get('wait') ?? '0') ? undefined : 'wait must be a whole number of milliseconds.';
+  for (const name of ['after', 'wait']) if (query.getAll(name).length > 1) return invalid(`${name} must be sent once.`);
+  if ((query.get('after') ?? '').length > MAX_POSITION_LENGTH) {
+    return invalid(`after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`);
+  }
+  return /^\d{1,9}$/.test(query.get('wait') ?? '0')
+    ? undefined
+    : invalid('wait must be a whole number of milliseconds.');
 }
 
 function pageText({ position, end, mark, changes }: ReturnType<ServedLog['read']>): string {
@@ -100,7 +103,8 @@ function pageText({ position, end, mark, changes }: ReturnType<ServedLog['read']
 }
 
 /** A problem (RFC 9457). */
-function refuseRequest(res: ServerResponse, status: number, code: string, detail: string): void {
+function refuseRequest(res: ServerResponse, ...[status, code, detail]: RequestProblem): void {
+  if (status === 405) res.setHeader('Allow', 'GET, HEAD');
   res.writeHead(status, { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' });
   res.end(JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail, code }));
 }
