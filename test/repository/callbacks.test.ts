@@ -52,7 +52,7 @@ const TIMERS: readonly string[] = [
   'verifier/verifier.ts',
   'express/unguarded.ts',
   'generation/follow-log.ts',
-  'token/introspection.ts',
+  'token/introspection/introspector.ts',
   'token/keys/fetch-keys.ts',
   'token/signature.ts',
 ];

@@ -1,5 +1,5 @@
 import { AuthError } from '../../src/gate';
-import { introspector } from '../../src/gate/token/introspection';
+import { Introspector } from '../../src/gate/token/introspection/introspector';
 import { FetchError } from '../../src/gate/net/http';
 import { fakeTime } from './fake-time';
 import type { FakeTime } from './fake-time';
@@ -7,7 +7,7 @@ import { recordingLogger } from './log';
 import type { RecordingLogger } from './log';
 
 /** An introspector without HTTP. */
-export interface IntrospectorScene extends ReturnType<typeof introspector<object>> {
+export interface IntrospectorScene extends Pick<Introspector<object>, 'get' | 'introspect' | 'close'> {
   /** Tokens of callers that the endpoint was asked about. */
   readonly asked: string[];
   /** Tokens of the introspector's own. */
@@ -49,12 +49,14 @@ export function introspectorScene(
   }
   const { clock, schedule } = time;
   const clientOf = ({ client_id: id }: { readonly client_id?: unknown }) => (typeof id === 'string' ? id : undefined);
-  const made = introspector<object>({
+  const made = new Introspector<object>({
     ...{ issuer: 'https://login.test', askAbout, clientOf, trust: (claims: object) => claims },
     ...{ cacheMs, clock, schedule, logger: log, random: () => 0 },
   });
   return {
-    ...made,
+    get: (token) => made.get(token),
+    introspect: (token, caller) => made.introspect(token, caller),
+    close: () => made.close(),
     ...{ asked, probes, time, log, answers },
     hold: () => (held = []),
     release() {

@@ -1,7 +1,7 @@
-import { ActivityPublisher } from '../core/status';
 import { clientUnit } from '../token/fair-queue';
-import { introspectedClaimsCheck, presetOfResponses } from '../token/introspected-claims';
-import { introspectionEndpoint, introspector } from '../token/introspection';
+import { introspectedClaimsCheck, presetOfResponses } from '../token/introspection/claims';
+import { introspectionEndpoint } from '../token/introspection/endpoint';
+import { Introspector } from '../token/introspection/introspector';
 import { scopeReader } from '../token/scopes';
 import { TrustedToken } from './issuer';
 import type { IssuerContext, Verifier } from './issuer';
@@ -18,31 +18,23 @@ export function opaqueVerifier(
   dependencies: GateSettings,
 ): Verifier & { close(): void } {
   const { issuer, authUrl, checkUrl, scopes, generationClaim, clientIds } = settings;
-  const { clock } = dependencies;
+  const { clock, schedule, random, logger, fetch } = dependencies;
   // Neither a floor nor the option needs the name of a client.
   const issueTimeCanBeAbsent = generationClaim === undefined;
   const preset = presetOfResponses(settings.preset, issueTimeCanBeAbsent && clientIds === undefined);
   const rules = { ...settings, preset, audiences: settings.opaqueAudiences, issueTimeCanBeAbsent };
   const verifyClaims = introspectedClaimsCheck(rules, clock);
   const policy = { verifyClaims, readScopes: scopeReader(preset.scopeClaims, scopes), preset };
-  const document = { issuer, authUrl, checkUrl, maxBytes: MAX_RESPONSE_BYTES };
-  const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
-  const activity = new ActivityPublisher('introspection', issuer, () => ({ waiting: tokens.waiting() }));
-  const tokens: ReturnType<typeof introspector<TrustedToken>> = introspector({
-    ...dependencies,
-    issuer,
-    cacheMs: opaque.cacheMs,
-    askAbout: (token, signal) => activity.during(() => ask(token, signal)),
+  const document = { issuer, authUrl, checkUrl, fetch, schedule, maxBytes: MAX_RESPONSE_BYTES };
+  const tokens = new Introspector<TrustedToken>({
+    ...{ issuer, clock, schedule, random, logger, cacheMs: opaque.cacheMs },
+    askAbout: introspectionEndpoint({ ...document, ...opaque }),
     trust: (claims) => new TrustedToken(context, policy, claims),
     clientOf: ({ client_id: id }) => (typeof id === 'string' ? clientUnit(issuer, id) : undefined),
   });
-  activity.publish('opened');
   return {
     known: (token) => tokens.get(token)?.known(clock()),
     verify: async (token, caller) => (await tokens.introspect(token, caller)).accept(),
-    close() {
-      tokens.close();
-      activity.publish('closed');
-    },
+    close: () => tokens.close(),
   };
 }

@@ -1,4 +1,4 @@
-import { introspectionEndpoint } from '../../../../src/gate/token/introspection';
+import { introspectionEndpoint } from '../../../../src/gate/token/introspection/endpoint';
 import { fakeTime } from '../../../support/fake-time';
 import { ENDPOINT, SECRET } from '../../../support/introspection';
 

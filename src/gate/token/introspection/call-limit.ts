@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../core/errors';
-import type { Clock } from '../core/clock';
-import { NO_OPTIONS } from '../core/objects';
+import { AuthError } from '../../core/errors';
+import type { Clock } from '../../core/clock';
+import { NO_OPTIONS } from '../../core/objects';
 
 /** The longest Retry-After of the endpoint that is believed. */
 const LONGEST_PAUSE_MS = 60_000;

@@ -1,10 +1,10 @@
-import { AuthError } from '../core/errors';
-import type { Clock } from '../core/clock';
-import { ownMembers } from '../core/objects';
-import type { JsonObject } from '../net/strict-json';
-import type { Preset } from './presets';
-import { claimsCheck, isBoundByDpop } from './verify';
-import type { ClaimRules, ClaimsCheck } from './verify';
+import { AuthError } from '../../core/errors';
+import type { Clock } from '../../core/clock';
+import { ownMembers } from '../../core/objects';
+import type { JsonObject } from '../../net/strict-json';
+import type { Preset } from '../presets';
+import { claimsCheck, isBoundByDpop } from '../verify';
+import type { ClaimRules, ClaimsCheck } from '../verify';
 
 /**
  * Members in which servers name the kind of a token: `token_type` (RFC 7662 section 2.2), `token_use` (Ory Hydra), `typ`

@@ -1,0 +1,48 @@
+import type { Schedule } from '../../core/clock';
+import { ownMembers } from '../../core/objects';
+import { clientAuthorization, loggableUrl } from '../../core/urls';
+import { Exchanges, FetchError, fetchObject, unlessAborted } from '../../net/http';
+import type { JsonObject } from '../../net/strict-json';
+import { discoverEndpoint } from '../keys/fetch-keys';
+import type { DiscoveryOptions } from '../keys/fetch-keys';
+import type { OpaqueOptions } from '../opaque-options';
+
+/** Asks about a token: resolves with the response, with `undefined` when the token is not active, or rejects with a FetchError. */
+export type AskAbout = (token: string, signal: AbortSignal) => Promise<JsonObject | undefined>;
+
+/** For one look at the metadata. */
+const LOOKUP_TIMEOUT_MS = 5_000;
+
+/** Makes the function that asks the introspection endpoint about a token (RFC 7662 section 2). */
+export function introspectionEndpoint(
+  options: Omit<DiscoveryOptions, 'signal'> & OpaqueOptions & { readonly schedule: Schedule },
+): AskAbout {
+  const { url: given, clientId, clientSecret, authUrl } = options;
+  const headers = ownMembers({ authorization: clientAuthorization(clientId, clientSecret) });
+  const exchanges = new Exchanges(options.schedule);
+  /** The URL in the metadata, which is looked up again after a call that failed. */
+  let found: Promise<string> | undefined;
+
+  function find(signal: AbortSignal): Promise<string> {
+    // A time limit of its own: that of the first call which waits must not end the lookup for the others.
+    found ??= exchanges.run(LOOKUP_TIMEOUT_MS, (limit) =>
+      discoverEndpoint('introspection_endpoint', { ...options, signal: limit }),
+    );
+    return unlessAborted(signal, `the metadata of ${loggableUrl(authUrl)}`, found);
+  }
+
+  async function ask(token: string, signal: AbortSignal): Promise<JsonObject | undefined> {
+    const url = given ?? (await find(signal));
+    const form = new URLSearchParams({ token, token_type_hint: 'access_token' });
+    const response = await fetchObject(url, { ...options, signal, headers, form });
+    if (response['active'] === false) return undefined;
+    if (response['active'] === true) return response;
+    throw new FetchError(`${loggableUrl(url)} did not say whether the token is active`, { status: 200 });
+  }
+
+  return (token, signal) =>
+    ask(token, signal).catch((error: unknown) => {
+      found = undefined;
+      throw error;
+    });
+}
