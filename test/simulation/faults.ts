@@ -150,7 +150,7 @@ export const FAULTS: readonly PlantedFault[] = [
   fault(
     'a reader that hangs is not replaced',
     'follow-log.ts',
-    'if (!this.#isClosed) this.#reader = openPublished(this.#source, this.#options);\n      return',
+    'if (!this.#isClosed) this.#reader = this.#open();\n      return',
     'return',
     1,
   ),

@@ -21,8 +21,6 @@ export interface FollowerOptions {
   readonly rule: GenerationRule;
   /** Where floors come from; without one they are learned from tokens only. */
   readonly source: GenerationSource | undefined;
-  /** Publishes the reads of the source, and how late changes arrive after the first complete one. */
-  readonly activity?: ActivityPublisher<'generations'>;
   /** Whether `close()` closes the source too: for a source that was made for this follower. */
   readonly ownsSource: boolean;
   /** Longest `exp - iat` that verification accepts, in ms: older floors are dropped. */
@@ -56,11 +54,15 @@ const SHORTEST_ROUND_MS = 250;
 /** Silence of this length is reported. */
 const REPORTED_SILENCE_MS = 60_000;
 
+/** A smaller generation is not a time in ms. */
+const MAX_LATE_MS = 86_400_000;
+
 /** Keeps the floors of one issuer up to date with one log until `close()`, and knows how old they are. */
 export class FollowedLog {
   readonly #options: FollowerOptions;
   readonly #source: GenerationSource;
   readonly #floors: Floors;
+  readonly #activity: ActivityPublisher<'generations'>;
   readonly #freshness: Freshness;
   readonly #outage: Outage;
   #reader: LogReader;
@@ -79,16 +81,23 @@ export class FollowedLog {
   /** Resolves once it is known whether they are. */
   readonly settled = new Promise<void>((resolve) => (this.#resolveSettled = resolve));
 
-  constructor(options: FollowerOptions, source: GenerationSource, floors: Floors) {
+  /** @param activity - publishes the reads of the source, and how late changes arrive after the first complete one */
+  constructor(
+    options: FollowerOptions,
+    source: GenerationSource,
+    floors: Floors,
+    activity: ActivityPublisher<'generations'>,
+  ) {
     const { issuer, maxStalenessMs, maxSilenceMs, skewMs, readTimeoutMs, clock, schedule, random, logger } = options;
     this.#options = options;
     this.#source = source;
     this.#floors = floors;
+    this.#activity = activity;
     const { lifetimeMs } = floors;
     this.#freshness = new Freshness({ maxStalenessMs, maxSilenceMs, skewMs, lifetimeMs }, source.mark);
     const pauses = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
     this.#outage = new Outage(pauses, clock, random);
-    this.#reader = openPublished(source, options);
+    this.#reader = this.#open();
     const settleTimer = schedule(this.#resolveSettled, readTimeoutMs + SETTLE_MARGIN_MS);
     const cancel = (): void => settleTimer.cancel();
     this.settled.then(cancel, cancel);
@@ -148,7 +157,7 @@ export class FollowedLog {
     const current = this.#reader;
     return withTimeLimit(current.next(waitMs), waitMs + readTimeoutMs, schedule, () => {
       current.close();
-      if (!this.#isClosed) this.#reader = openPublished(this.#source, this.#options);
+      if (!this.#isClosed) this.#reader = this.#open();
       return noResponse(readTimeoutMs);
     });
   }
@@ -220,7 +229,7 @@ export class FollowedLog {
     this.#floors.raiseAllDue(nowMs);
     this.#restartedMs = nowMs;
     this.#reader.close();
-    this.#reader = openPublished(this.#source, this.#options);
+    this.#reader = this.#open();
   }
 
   async #failed(error: unknown): Promise<void> {
@@ -242,27 +251,23 @@ export class FollowedLog {
     if (this.#isSilenceReported) logger.warn({ issuer, silentMs }, 'the publisher of generations is not heard from');
     else logger.info({ issuer }, 'the publisher of generations is heard from again');
   }
-}
 
-/** A smaller generation is not a time in ms. */
-const MAX_LATE_MS = 86_400_000;
-
-/** Opens a reader that publishes its reads. */
-function openPublished(source: GenerationSource, { activity, clock }: FollowerOptions): LogReader {
-  const reader = openReader(source);
-  if (!activity) return reader;
-  let isAtEnd = false;
-  const lateMs = ({ changes }: Batch): number[] => {
-    if (!isAtEnd) return [];
-    const late = changes.map(([, generation]) => clock() - generation);
-    return late.filter((ms) => ms < MAX_LATE_MS).map((ms) => Math.max(0, ms));
-  };
-  return {
-    async next(waitMs) {
-      const batch = await activity.during(async () => reader.next(waitMs), lateMs);
-      isAtEnd ||= batch.end;
-      return batch;
-    },
-    close: () => reader.close(),
-  };
+  /** Opens a reader that publishes its reads. */
+  #open(): LogReader {
+    const reader = openReader(this.#source);
+    let isAtEnd = false;
+    const lateMs = ({ changes }: Batch): number[] => {
+      if (!isAtEnd) return [];
+      const late = changes.map(([, generation]) => this.#options.clock() - generation);
+      return late.filter((ms) => ms < MAX_LATE_MS).map((ms) => Math.max(0, ms));
+    };
+    return {
+      next: async (waitMs) => {
+        const batch = await this.#activity.during(() => reader.next(waitMs), lateMs);
+        isAtEnd ||= batch.end;
+        return batch;
+      },
+      close: () => reader.close(),
+    };
+  }
 }

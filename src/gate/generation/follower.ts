@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { ask } from '../core/callbacks';
 import { AuthError } from '../core/errors';
+import { ActivityPublisher } from '../core/status';
 import type { GenerationStatus } from '../core/status';
 import { escapeUnsafe } from '../core/logger';
 import { NO_OPTIONS } from '../core/objects';
@@ -26,7 +27,8 @@ const RECOVERY_MS = 60_000;
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #floors: Floors;
-  readonly #follower: FollowLog.FollowedLog | undefined;
+  readonly #log: FollowLog.FollowedLog | undefined;
+  readonly #activity: ActivityPublisher<'generations'>;
   /** Refused requests with superseded tokens, by client; of more than 1,000 clients, of those that came last. */
   readonly #superseded = new LRUCache<string, { sinceMs: number; lastMs: number; count: number }>({ max: 1_000 });
   #settled: Promise<void> | undefined;
@@ -40,8 +42,10 @@ export class Follower {
     this.#options = options;
     this.#floors = new Floors(options);
     this.#floors.onCounter = () => this.#reportCounter();
-    this.#follower = source && new (following().FollowedLog)(options, source, this.#floors);
-    this.#settled = this.#follower?.settled.finally(() => (this.#settled = undefined));
+    this.#activity = new ActivityPublisher('generations', options.issuer, () => this.status());
+    this.#log = source && new (following().FollowedLog)(options, source, this.#floors, this.#activity);
+    this.#settled = this.#log?.settled.finally(() => (this.#settled = undefined));
+    this.#activity.publish('opened');
   }
 
   /**
@@ -106,17 +110,17 @@ export class Follower {
 
   /** Resolves when the floors are fresh for the first time; never rejects. */
   ready(): Promise<void> {
-    return this.#follower?.ready ?? Promise.resolve();
+    return this.#log?.ready ?? Promise.resolve();
   }
 
   status(): GenerationStatus {
-    const followed = this.#follower?.status() ?? { reads: 0, failures: 0 };
+    const followed = this.#log?.status() ?? { reads: 0, failures: 0 };
     const { claim, elseIat } = this.#options.rule;
     const isLearned = this.#acceptedStamp || (claim !== 'iat' && !elseIat);
     const out = [...this.#superseded.values()].filter(({ lastMs }) => this.#options.clock() - lastMs < OUT_MS).length;
     return {
-      source: this.#follower?.state() ?? 'none',
-      changes: this.#follower ? 'source' : isLearned ? 'tokens' : 'not at all',
+      source: this.#log?.state() ?? 'none',
+      changes: this.#log ? 'source' : isLearned ? 'tokens' : 'not at all',
       floors: this.#floors.size,
       ...(out > 0 && { supersededClients: out }),
       ...(this.#acceptedTime && this.#floors.hasCounter && { problem: COUNTER }),
@@ -139,7 +143,8 @@ export class Follower {
 
   async close(): Promise<void> {
     const { source, ownsSource } = this.#options;
-    this.#follower?.close();
+    this.#activity.publish('closed');
+    this.#log?.close();
     if (ownsSource) await ask(() => source?.close?.());
   }
 
@@ -160,7 +165,7 @@ export class Follower {
 
   /** Also where this client has changed, and the time of the change has not come: the log may hold no older floor of it. */
   #requireFresh(clientId: string, generation: number): void {
-    const state = this.#follower?.state() ?? 'fresh';
+    const state = this.#log?.state() ?? 'fresh';
     const { clock, issuer, onStale, pollMs, logger } = this.#options;
     const { pending } = this.#floors;
     const isPending = pending.size > 0 && this.#floors.isBelowPending(clientId, generation, clock());
@@ -168,7 +173,7 @@ export class Follower {
       if (pending.size === 0) this.#warned = false;
       return;
     }
-    const { lastError = 'no recent complete read', ageMs, silentMs } = this.#follower?.status() ?? {};
+    const { lastError = 'no recent complete read', ageMs, silentMs } = this.#log?.status() ?? {};
     const late = state === 'silent' && lastError !== SLOW ? SILENT : lastError;
     const detail = isPending ? PENDING : late;
     if (onStale === 'reject') {

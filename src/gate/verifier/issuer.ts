@@ -1,4 +1,3 @@
-import { ActivityPublisher } from '../core/status';
 import type { IssuerStatus } from '../core/status';
 import { AuthError, identify } from '../core/errors';
 import { parseUrl } from '../core/urls';
@@ -8,7 +7,7 @@ import { keyFetcher } from '../token/keys/fetch-keys';
 import { staticKeys } from '../token/keys/key-set';
 import type { KeySource, VerificationKey } from '../token/keys/key-set';
 import type * as KeyStores from '../token/keys/key-store';
-import { remoteKeys } from '../token/keys/remote-keys';
+import { RemoteKeys } from '../token/keys/remote-keys';
 import type { Preset } from '../token/presets';
 import { scopeReader } from '../token/scopes';
 import type { Caller } from '../token/fair-queue';
@@ -61,8 +60,7 @@ export function openIssuer(
   const doubt = doubtAbout(settings);
   if (doubt !== undefined) dependencies.logger.warn({ issuer }, doubt);
   const keys = openKeys(settings, dependencies);
-  const activity = new ActivityPublisher('generations', issuer, () => (generations as Follower).status());
-  const generations = openGenerations(settings, activity, dependencies);
+  const generations = openGenerations(settings, dependencies);
   const { clock } = dependencies;
   const verifier = new TokenVerifier({ rules: settings, algorithms, keys, signatures, clock });
   const policy = {
@@ -70,10 +68,8 @@ export function openIssuer(
     readScopes: scopeReader(preset.scopeClaims, scopes),
     preset,
   };
-  if (generations) activity.publish('opened');
   const close = async (): Promise<void> => {
     keys.close();
-    if (generations) activity.publish('closed');
     await generations?.close();
   };
   return { issuer, preset: presetChoice, keys, verifier, policy, generations, close };
@@ -95,48 +91,34 @@ function doubtAbout({ issuer }: IssuerSettings): string | undefined {
 /** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */
 function openKeys(settings: IssuerSettings, dependencies: GateDependencies): KeySource {
   if (settings.keys) return staticKeys(settings.keys, settings.opaque !== undefined);
-  const fetcher = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
-  const { keyStore: store } = settings;
-  const kept = store && keyStores().keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });
-  const activity = new ActivityPublisher('keys', settings.issuer, () => keys.status());
-  const fetchKeys = (signal: AbortSignal) => activity.during(() => fetcher.fetch(signal));
-  const keys = remoteKeys({ ...dependencies, ...settings, fetchKeys, kept, timeoutMs: FETCH_TIMEOUT_MS });
-  activity.publish('opened');
-  return {
-    ...keys,
-    close() {
-      keys.close();
-      activity.publish('closed');
-    },
-  };
+  const { issuer, authUrl, jwksUri, checkUrl, preset, keyStore: store, keysMaxAgeMs, keysStaleMs } = settings;
+  const { fetch, clock, schedule, random, logger } = dependencies;
+  const document = { issuer, authUrl, jwksUri, checkUrl, fetch, maxBytes: MAX_DOCUMENT_BYTES };
+  const { fetch: fetchKeys, read: readKeys } = keyFetcher({ ...document, preset, logger });
+  const kept = store && keyStores().keptKeys({ store, readKeys, issuer, jwksUri, clock, schedule, logger });
+  const limits = { timeoutMs: FETCH_TIMEOUT_MS, keysMaxAgeMs, keysStaleMs };
+  return new RemoteKeys({ issuer, fetchKeys, kept, ...limits, clock, schedule, random, logger });
 }
 
-function openGenerations(
-  settings: IssuerSettings,
-  activity: ActivityPublisher<'generations'>,
-  dependencies: GateDependencies,
-): Follower | undefined {
-  const { issuer, generationClaim: claim, generationPath: path, elseIat, generationSource, ...others } = settings;
-  const { preset, clockToleranceMs } = others;
+function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): Follower | undefined {
+  const { issuer, generationClaim: claim, generationPath: path, elseIat, generationSource, preset } = settings;
+  const { onStale, maxTokenAgeMs, maxStalenessMs, maxSilenceMs, clockToleranceMs } = settings;
+  const { fetch, clock, schedule, random, logger, pollMs, readTimeoutMs } = dependencies;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
     const message =
       "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire";
-    dependencies.logger.warn({ issuer }, message);
+    logger.warn({ issuer }, message);
   }
   const ownsSource = typeof generationSource === 'string';
   // The URL was checked with the options.
   const source = ownsSource
-    ? sources().generationsFromUrl(generationSource, { ...dependencies, allowHttp: true })
+    ? sources().generationsFromUrl(generationSource, { fetch, clock, schedule, allowHttp: true })
     : generationSource;
   return new Follower({
-    ...dependencies,
-    ...settings,
+    ...{ issuer, source, ownsSource, onStale, maxTokenAgeMs, maxStalenessMs, maxSilenceMs, skewMs: clockToleranceMs },
     rule: { claim, path, elseIat, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
-    source,
-    activity,
-    ownsSource,
-    skewMs: clockToleranceMs,
+    ...{ pollMs, readTimeoutMs, clock, schedule, random, logger },
   });
 }
 

@@ -58,7 +58,7 @@ export function logHandler(options: {
     const [path = '', ...rest] = (req.url ?? '').split('?');
     if (next && path !== '' && path !== '/') return next();
     const query = new URLSearchParams(rest.join('?'));
-    const problem = problemOf(path, req.method, query);
+    const problem = problemOfRequest(path, req.method, query);
     if (problem) return refuseRequest(res, ...problem);
     const after = query.get('after') ?? undefined;
     const waitMs = req.method === 'HEAD' ? 0 : Math.min(Number(query.get('wait') ?? 0), MAX_WAIT_MS);
@@ -78,7 +78,11 @@ export function logHandler(options: {
 
 type RequestProblem = readonly [status: number, code: string, detail: string];
 
-function problemOf(path: string, method: string | undefined, query: URLSearchParams): RequestProblem | undefined {
+function problemOfRequest(
+  path: string,
+  method: string | undefined,
+  query: URLSearchParams,
+): RequestProblem | undefined {
   const invalid = (detail: string): RequestProblem => [400, 'invalid_request', detail];
   if (path !== '' && path !== '/') return [404, 'not_found', 'There is nothing at this URL.'];
   if (method !== 'GET' && method !== 'HEAD') {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { notify } from '../../core/callbacks';
 import { AuthError } from '../../core/errors';
 import type { Clock, Schedule, Timer } from '../../core/clock';
+import { ActivityPublisher } from '../../core/status';
 import type { KeyStatus } from '../../core/status';
 import { errorLabel, errorText } from '../../core/logger';
 import type { Logger } from '../../core/logger';
@@ -43,31 +44,58 @@ export interface RemoteKeysOptions {
  * one per 5 s; while none is allowed, the response is 429, because the id may be that of a new key. 401 is only for tokens that
  * were issued before the issuer was asked: no earlier token can make a key unknown to them.
  */
-export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const published = new KeyRefresh(options);
-  const unknown = new UnknownKeys(options.clock);
+export class RemoteKeys implements KeySource {
+  readonly #published: KeyRefresh;
+  readonly #unknown: UnknownKeys;
 
-  /** Waits for a fetch if one is due; returns the keys that may be used then. */
-  async function usableKeys(): Promise<KeySet | undefined> {
-    const due = published.outage.waitMs === 0;
-    // Once a refresh has failed, the last good keys serve immediately and the next attempt runs in the background.
-    if (published.state() === 'stale' && published.outage.failures > 0) {
-      if (due) published.refreshLater();
-    } else if (published.inFlight || due) {
-      await published.refresh();
-    }
-    const state = published.state();
-    return state === 'fresh' || state === 'stale' ? published.keys : undefined;
+  constructor(options: RemoteKeysOptions) {
+    this.#published = new KeyRefresh(options);
+    this.#unknown = new UnknownKeys(options.clock);
   }
 
-  async function findLater(header: UnverifiedHeader, checkToken: () => number): Promise<VerificationKey> {
-    const startedBefore = published.started;
-    const usable = await usableKeys();
+  find(header: UnverifiedHeader, checkToken: () => number): VerificationKey | Promise<VerificationKey> {
+    if (this.#published.state() !== 'fresh') return this.#findLater(header, checkToken);
+    const key = this.#findNow(header);
+    if (key) return key;
+    const iat = checkToken();
+    if (this.#unknown.has(header.keyId ?? '', iat)) throw unknownKey(header);
+    return this.#findUnknown(header, iat, this.#published.started);
+  }
+
+  has(key: VerificationKey): boolean {
+    const state = this.#published.state();
+    // Too old and no refresh has been tried, as after a pause of the process: the key may have been removed.
+    if (state === 'stale' && this.#published.outage.failures === 0) return false;
+    return (state === 'fresh' || state === 'stale') && this.#published.keys?.has(key) === true;
+  }
+
+  ready(): Promise<void> {
+    return this.#published.ready;
+  }
+
+  status(): KeyStatus {
+    return this.#published.status();
+  }
+
+  close(): void {
+    this.#published.close();
+  }
+
+  /** Throws also where the last key set has a key of this id that must not be used. */
+  #findNow(header: UnverifiedHeader): VerificationKey | undefined {
+    const found = this.#published.keys?.find(header);
+    if (!found) this.#refuseUnusable(header);
+    return found;
+  }
+
+  async #findLater(header: UnverifiedHeader, checkToken: () => number): Promise<VerificationKey> {
+    const startedBefore = this.#published.started;
+    const usable = await this.#published.usableKeys();
     const found = usable?.find(header);
     if (found) return found;
-    refuseUnusable(header);
-    if (!usable) throw published.unavailable();
-    return findUnknown(header, checkToken(), startedBefore);
+    this.#refuseUnusable(header);
+    if (!usable) throw this.#published.unavailable();
+    return this.#findUnknown(header, checkToken(), startedBefore);
   }
 
   /**
@@ -75,65 +103,39 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
    *
    * @param startedBefore - fetches started before the token came: their key set does not prove that the id is unknown
    */
-  async function findUnknown(header: UnverifiedHeader, iat: number, startedBefore: number): Promise<VerificationKey> {
+  async #findUnknown(header: UnverifiedHeader, iat: number, startedBefore: number): Promise<VerificationKey> {
     const id = header.keyId ?? '';
+    const published = this.#published;
     await published.inFlight;
-    let found = findNow(header);
+    let found = this.#findNow(header);
     if (!found && published.keysFetch <= startedBefore) {
-      if (unknown.has(id, iat)) throw unknownKey(header);
+      if (this.#unknown.has(id, iat)) throw unknownKey(header);
       if (published.outage.waitMs > 0) throw published.unavailable();
       // A fetch in flight here was started after the token came, on behalf of another one.
-      if (!published.inFlight && !unknown.takeFetch()) {
+      if (!published.inFlight && !this.#unknown.takeFetch()) {
         // The issuer has withdrawn the key: that is known without another fetch.
         if (isIssuedBefore(iat, published.askedMs) && published.previous?.find(header)) throw unknownKey(header);
-        throw tooMany();
+        throw this.#tooMany();
       }
       await published.refresh();
-      found = findNow(header);
+      found = this.#findNow(header);
     }
     if (found) return found;
     if (published.keysFetch <= startedBefore) throw published.unavailable();
     const { askedMs, copyAgeMs } = published;
-    unknown.add(id, askedMs);
+    this.#unknown.add(id, askedMs);
     // A cache may have responded with a copy from before the token was issued.
-    throw copyAgeMs > 0 && !isIssuedBefore(iat, askedMs) ? tooMany() : unknownKey(header);
+    throw copyAgeMs > 0 && !isIssuedBefore(iat, askedMs) ? this.#tooMany() : unknownKey(header);
   }
 
-  function tooMany(): AuthError {
-    return new AuthError('too_many_unknown_keys', { retryAfterSeconds: retryAfterSeconds(unknown.waitMs()) });
+  #tooMany(): AuthError {
+    return new AuthError('too_many_unknown_keys', { retryAfterSeconds: retryAfterSeconds(this.#unknown.waitMs()) });
   }
 
-  /** Throws also where the last key set has a key of this id that must not be used. */
-  function findNow(header: UnverifiedHeader): VerificationKey | undefined {
-    const found = published.keys?.find(header);
-    if (!found) refuseUnusable(header);
-    return found;
-  }
-
-  function refuseUnusable({ keyId }: UnverifiedHeader): void {
-    const why = keyId === undefined ? undefined : published.unusable(keyId);
+  #refuseUnusable({ keyId }: UnverifiedHeader): void {
+    const why = keyId === undefined ? undefined : this.#published.unusable(keyId);
     if (why !== undefined) throw new AuthError('unusable_key', { privateDetail: `the key is not used: ${why}` });
   }
-
-  return {
-    find(header, checkToken) {
-      if (published.state() !== 'fresh') return findLater(header, checkToken);
-      const key = findNow(header);
-      if (key) return key;
-      const iat = checkToken();
-      if (unknown.has(header.keyId ?? '', iat)) throw unknownKey(header);
-      return findUnknown(header, iat, published.started);
-    },
-    has(key) {
-      const state = published.state();
-      // Too old and no refresh has been tried, as after a pause of the process: the key may have been removed.
-      if (state === 'stale' && published.outage.failures === 0) return false;
-      return (state === 'fresh' || state === 'stale') && published.keys?.has(key) === true;
-    },
-    ready: () => published.ready,
-    status: () => published.status(),
-    close: () => published.close(),
-  };
 }
 
 const FETCHING_BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
@@ -161,6 +163,7 @@ export class KeyRefresh {
   readonly ready: Promise<void>;
   readonly #options: RemoteKeysOptions;
   readonly #exchanges: Exchanges;
+  readonly #activity: ActivityPublisher<'keys'>;
   #fetchedAt = -Infinity;
   #unusable: FetchedKeys['unusable'] = new Map();
   #unusableAt = -Infinity;
@@ -172,8 +175,23 @@ export class KeyRefresh {
     this.#options = options;
     this.outage = new Outage(FETCHING_BACK_OFF, options.clock, options.random);
     this.#exchanges = new Exchanges(options.schedule);
+    this.#activity = new ActivityPublisher('keys', options.issuer, () => this.status());
     this.ready = new Promise((resolve) => (this.#announceReady = resolve));
     this.refreshLater();
+    this.#activity.publish('opened');
+  }
+
+  /** Waits for a fetch if one is due; returns the keys that may be used then. */
+  async usableKeys(): Promise<KeySet | undefined> {
+    const due = this.outage.waitMs === 0;
+    // Once a refresh has failed, the last good keys serve immediately and the next attempt runs in the background.
+    if (this.state() === 'stale' && this.outage.failures > 0) {
+      if (due) this.refreshLater();
+    } else if (this.inFlight || due) {
+      await this.refresh();
+    }
+    const state = this.state();
+    return state === 'fresh' || state === 'stale' ? this.keys : undefined;
   }
 
   /** Starts a fetch, or joins the one in flight. */
@@ -197,7 +215,8 @@ export class KeyRefresh {
     const number = ++this.started;
     const restored = number === 1 && this.#options.kept ? this.#restore(this.#options.kept) : undefined;
     try {
-      const fetched = await this.#exchanges.run(this.#timeLimitMs(), this.#options.fetchKeys);
+      const fetchKeys = (signal: AbortSignal) => this.#activity.during(() => this.#options.fetchKeys(signal));
+      const fetched = await this.#exchanges.run(this.#timeLimitMs(), fetchKeys);
       if (this.#closed) return;
       this.#accept(fetched, number, startedAt);
       this.#options.kept?.keep(fetched.jwks, startedAt);
@@ -324,6 +343,7 @@ export class KeyRefresh {
     this.#closed = true;
     this.#timer?.cancel();
     this.#exchanges.close();
+    this.#activity.publish('closed');
   }
 }
 

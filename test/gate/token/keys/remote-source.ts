@@ -3,7 +3,7 @@ import type { UnverifiedHeader } from '../../../../src/gate/token/jws';
 import type { VerificationKey } from '../../../../src/gate/token/keys/key-set';
 import type { KeySource } from '../../../../src/gate/token/keys/key-set';
 import type { FetchedKeys } from '../../../../src/gate/token/keys/fetch-keys';
-import { remoteKeys } from '../../../../src/gate/token/keys/remote-keys';
+import { RemoteKeys } from '../../../../src/gate/token/keys/remote-keys';
 import { fakeTime, settle } from '../../../support/fake-time';
 import type { FakeTime } from '../../../support/fake-time';
 import { testKey } from '../../../support/keys';
@@ -52,11 +52,11 @@ export interface RemoteSource {
   readonly find: (keyId: string, checkToken?: () => number) => Promise<string | undefined>;
 }
 
-export function source(options: Partial<Parameters<typeof remoteKeys>[0]> = {}): RemoteSource {
+export function source(options: Partial<ConstructorParameters<typeof RemoteKeys>[0]> = {}): RemoteSource {
   const time = fakeTime();
   const log = recordingLogger();
   const fetches: Fetching[] = [];
-  const keys = remoteKeys({
+  const keys = new RemoteKeys({
     issuer: 'https://login.test',
     fetchKeys: (signal) => new Promise((resolve, reject) => void fetches.push({ signal, resolve, reject })),
     timeoutMs: 5_000,
