@@ -33,7 +33,7 @@ const RECOGNIZED: Readonly<Record<string, readonly string[]>> = {
   'express/request-state.ts': [],
   'express/guard.ts': ['test'],
   // Its listeners are our own; a callback of `res.write()` is called as Node calls it.
-  'express/authenticate.ts': [],
+  'express/socket-errors.ts': [],
   'express/unguarded.ts': [],
   'verifier/held.ts': ['end'],
   'verifier/read-options.ts': [],

@@ -1,5 +1,4 @@
-import { Authenticator } from 'passport';
-import type { BearerRequest } from 'passport';
+import { Authenticator, type BearerRequest } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { decisionChannel } from '../core/status';
 import { AuthError } from '../core/errors';

@@ -6,14 +6,12 @@ import { consoleLogger, escapeUnsafe, silentLogger } from '../core/logger';
 import type { Auth, Decision } from '../verifier/options';
 import type { GateSettings } from '../verifier/read-options';
 import type { GateVerifier } from '../verifier/verifier';
-import { configurationAdvisor } from './diagnosis/advisor';
-import type { ConfigurationAdvisor } from './diagnosis/advisor';
+import { configurationAdvisor, type ConfigurationAdvisor } from './diagnosis/advisor';
 import type * as Advice from './diagnosis/advice';
 import type * as NoToken from './diagnosis/no-token';
 import { headerOf } from '../token/bearer';
 import type { Timing } from './decision';
-import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
-import type { GateRequest } from './request-state';
+import { declaredRoute, pathOf, requestIdOf, routeOf, type GateRequest } from './request-state';
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first 403 for a scope that is logged
 const advice = () => require('./diagnosis/advice') as typeof Advice;

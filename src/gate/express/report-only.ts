@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { notify } from '../core/callbacks';
-import { withTimeLimit } from '../core/clock';
-import type { Timer } from '../core/clock';
+import { withTimeLimit, type Timer } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
@@ -15,8 +14,7 @@ import { refusalCounter } from './recorder';
 import { addressOf, declaredRoute, routeLabelOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection } from './respond';
-import { guardChecks, TRIAL, triableGates } from './trials';
-import type { GuardCheck, TriableGate } from './trials';
+import { guardChecks, TRIAL, triableGates, type GuardCheck, type TriableGate } from './trials';
 
 /** Triples of client, reason and route that are counted one by one. */
 const MAX_DIFFERENCES = 5_000;

@@ -16,14 +16,12 @@ import {
   serializeChallenge,
 } from '../core/errors';
 import type { Presentation } from '../core/errors';
-import { errorText } from '../core/logger';
+import { errorText, type Logger } from '../core/logger';
 import { attempt, ownMembers, ownValue } from '../core/objects';
 import { DEPENDENCIES, isList, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
-import type { Logger } from '../core/logger';
 import { usesDpop } from '../token/bearer';
-import { requestIdOf, routeOf, stateOf } from './request-state';
-import type { GateRequest, Next } from './request-state';
+import { requestIdOf, routeOf, stateOf, type GateRequest, type Next } from './request-state';
 
 /**
  * Responds with a problem body (RFC 9457): `application/problem+json`, not to be stored.

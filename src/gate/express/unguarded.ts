@@ -1,8 +1,7 @@
 import { ServerResponse } from 'node:http';
 import { RouteLabels } from '../core/route-labels';
 import { hasGuard } from './guard';
-import { routeLabelOf, routeOf, stateOf } from './request-state';
-import type { GateRequest, RequestState } from './request-state';
+import { routeLabelOf, routeOf, stateOf, type GateRequest, type RequestState } from './request-state';
 import { sendInternalError } from './respond';
 
 /** Headers that describe the response that is replaced. */

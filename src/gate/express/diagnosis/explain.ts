@@ -1,6 +1,5 @@
 import { AuthError } from '../../core/errors';
-import { REASONS } from '../../core/reasons';
-import type { Reason, ReasonRow } from '../../core/reasons';
+import { REASONS, type Reason, type ReasonRow } from '../../core/reasons';
 import { describe, option, readOptions } from '../../core/options';
 import type { Auth } from '../../verifier/options';
 import { describeLack, readRequirement, satisfies } from '../../verifier/scope-requirement';

@@ -1,6 +1,5 @@
 import { headerOf } from '../../token/bearer';
-import { pathOf } from '../request-state';
-import type { GateRequest } from '../request-state';
+import { pathOf, type GateRequest } from '../request-state';
 
 /** Why a request has no token, for the log, where it shows. */
 export function withoutToken(req: GateRequest): string | undefined {

@@ -1,7 +1,6 @@
 import type { UnverifiedToken } from '../../token/jws';
 import { attempt } from '../../core/objects';
-import { presetOfUrl, PRESETS } from '../../token/presets';
-import type { Preset, PresetName } from '../../token/presets';
+import { presetOfUrl, PRESETS, type Preset, type PresetName } from '../../token/presets';
 import { claimsCheck, REGISTERED_CONFIRMATIONS } from '../../token/verify';
 import type { JsonObject } from '../../net/strict-json';
 
