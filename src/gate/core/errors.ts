@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { ownMembers } from './objects';
 import { option } from './options';
-import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
-import type { Reason, ReasonRow } from './reasons';
+import { OPAQUE_INVALID_TOKEN, REASONS, type Reason, type ReasonRow } from './reasons';
 import { isHttpUrl } from './urls';
 
 /** Base URL of the pages about problems. */

@@ -1,8 +1,6 @@
 import type * as Levenshtein from 'fastest-levenshtein';
-import { guardSchedule, systemClock, systemSchedule } from './clock';
-import type { Clock, Schedule } from './clock';
-import { consoleLogger, errorText, guardLogger, silentLogger } from './logger';
-import type { Logger } from './logger';
+import { guardSchedule, systemClock, systemSchedule, type Clock, type Schedule } from './clock';
+import { consoleLogger, errorText, guardLogger, silentLogger, type Logger } from './logger';
 import { attempt, ownMembers } from './objects';
 import { loggableUrl, parseUrl } from './urls';
 

@@ -1,5 +1,4 @@
-import { systemClock } from './clock';
-import type { Clock } from './clock';
+import { systemClock, type Clock } from './clock';
 
 /** Longest `Retry-After`, in seconds: a caller should notice soon that the outage is over. */
 const LONGEST_RETRY_AFTER_SECONDS = 30;

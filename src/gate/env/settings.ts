@@ -8,8 +8,7 @@ import type { OpaqueOptions } from '../token/opaque-options';
 import type { ScopeOptions } from '../token/scopes';
 import type { AuthenticateOptions } from '../verifier/options';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../verifier/read-options';
-import { OF_GATE, TABLE, VARIABLES } from './variables';
-import type { RateLimit } from './variables';
+import { OF_GATE, TABLE, VARIABLES, type RateLimit } from './variables';
 
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import { option, matching, url } from '../core/options';
-import type { Option, OptionTable, Variable } from '../core/options';
+import { option, matching, url, type Option, type OptionTable, type Variable } from '../core/options';
 import { parseUrl } from '../core/urls';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../verifier/read-options';
 

@@ -1,16 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { withTimeLimit } from '../core/clock';
-import type { Clock, Schedule, Timer } from '../core/clock';
+import { withTimeLimit, type Clock, type Schedule, type Timer } from '../core/clock';
 import { notify } from '../core/callbacks';
 import type { ActivityPublisher, GenerationStatus } from '../core/status';
-import { errorText } from '../core/logger';
-import type { Logger } from '../core/logger';
+import { errorText, type Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
 import { Outage } from '../core/outage';
 import type { Floors } from './floors';
 import { Freshness } from './freshness';
-import { isGeneration, isInFuture, WILDCARD } from './generation';
-import type { GenerationRule } from './generation';
+import { isGeneration, isInFuture, WILDCARD, type GenerationRule } from './generation';
 import { describeFailure, noResponse, openReader } from './log';
 import type { Batch, Change, GenerationSource, LogReader } from './log';
 

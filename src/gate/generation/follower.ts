@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { ask } from '../core/callbacks';
 import { AuthError } from '../core/errors';
-import { ActivityPublisher } from '../core/status';
-import type { GenerationStatus } from '../core/status';
+import { ActivityPublisher, type GenerationStatus } from '../core/status';
 import { escapeUnsafe } from '../core/logger';
 import { NO_OPTIONS } from '../core/objects';
 import { retryAfterSeconds } from '../core/outage';

@@ -1,5 +1,4 @@
-import { claimAt } from '../core/claim-path';
-import type { ClaimPath } from '../core/claim-path';
+import { claimAt, type ClaimPath } from '../core/claim-path';
 import { AuthError } from '../core/errors';
 import { describe } from '../core/options';
 import type { Change } from './log';

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { notify } from '../core/callbacks';
-import { dependencies, readOptions } from '../core/options';
-import type { Dependencies, TableOf } from '../core/options';
+import { dependencies, readOptions, type Dependencies, type TableOf } from '../core/options';
 import { keptMsOf, steadyTime, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, isSameMark } from './log';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from './log';
-import { readersOf } from './readers';
-import type { Wait } from './readers';
+import { readersOf, type Wait } from './readers';
 
 /** Options of `memoryGenerations()`. */
 export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {

@@ -1,6 +1,5 @@
 import type { Schedule } from '../core/clock';
-import { SourceError } from './log';
-import type { GenerationSource, LogReader } from './log';
+import { SourceError, type GenerationSource, type LogReader } from './log';
 
 /** The wait of a reader for something to follow. */
 export interface Wait {

@@ -2,10 +2,8 @@ import type { Schedule } from '../core/clock';
 import { attempt, ownMembers } from '../core/objects';
 import { loggableUrl } from '../core/urls';
 import type * as NodeHttp from './node-http';
-import { parseJsonObject } from './strict-json';
-import type { JsonObject } from './strict-json';
-import { networkCodeOf, overFetch } from './transport';
-import type { Fetch, HttpRequest, HttpResponse } from './transport';
+import { parseJsonObject, type JsonObject } from './strict-json';
+import { networkCodeOf, overFetch, type Fetch, type HttpRequest, type HttpResponse } from './transport';
 
 export type { Fetch } from './transport';
 

@@ -1,12 +1,10 @@
 import * as http from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type * as Https from 'node:https';
-import { pipeline } from 'node:stream';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import type * as Zlib from 'node:zlib';
 import { ownMembers } from '../core/objects';
-import { networkCodeOf } from './transport';
-import type { HttpRequest, HttpResponse } from './transport';
+import { networkCodeOf, type HttpRequest, type HttpResponse } from './transport';
 
 /* eslint-disable @typescript-eslint/no-require-imports -- TLS and decoders are loaded with the first response that needs them */
 

@@ -6,8 +6,7 @@ import { REASONS } from '../core/reasons';
 import { RouteLabels } from '../core/route-labels';
 import { loadPeer } from '../core/required-packages';
 import type { Decision } from '../verifier/options';
-import { BUCKETS, METRICS, REFUSALS, refusalAttributes, UNMATCHED } from './metrics';
-import type { MetricName } from './metrics';
+import { BUCKETS, METRICS, REFUSALS, refusalAttributes, UNMATCHED, type MetricName } from './metrics';
 
 type Api = typeof OpenTelemetry;
 

@@ -1,5 +1,4 @@
-import { REASONS } from '../core/reasons';
-import type { Reason } from '../core/reasons';
+import { REASONS, type Reason } from '../core/reasons';
 
 /** What is known of one metric: the instruments and the table in docs/operations.md are made from this row. */
 export interface MetricRow {

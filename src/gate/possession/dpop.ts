@@ -4,22 +4,17 @@ import { ask } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { escapeUnsafe, loggablePath } from '../core/logger';
 import { isObject, NO_OPTIONS } from '../core/objects';
-import { option, readOptions, refuseOption } from '../core/options';
-import type { TableOf } from '../core/options';
+import { option, readOptions, refuseOption, type TableOf } from '../core/options';
 import { REASONS } from '../core/reasons';
 import { hasUserInfo, parseUrl, withoutSlash } from '../core/urls';
-import { headerOf, usesDpop } from '../token/bearer';
-import type { TokenRequest } from '../token/bearer';
+import { headerOf, usesDpop, type TokenRequest } from '../token/bearer';
 import { unitOf } from '../token/fair-queue';
 import { checkHeader, parseToken } from '../token/jws';
-import { importKey, unsuitable } from '../token/keys/key-set';
-import type { VerificationKey } from '../token/keys/key-set';
+import { importKey, unsuitable, type VerificationKey } from '../token/keys/key-set';
 import type { BoundRequest, Possession } from './possession';
-import { ALGORITHMS, readAlgorithms } from '../token/signature';
-import type { Algorithm } from '../token/signature';
+import { ALGORITHMS, readAlgorithms, type Algorithm } from '../token/signature';
 import type { JsonObject } from '../net/strict-json';
-import { memoryReplayStore } from './replay-store';
-import type { MemoryReplayStore, ReplayStore } from './replay-store';
+import { memoryReplayStore, type MemoryReplayStore, type ReplayStore } from './replay-store';
 
 /** How proofs are checked (RFC 9449). */
 export interface DpopOptions {

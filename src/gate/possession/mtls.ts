@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { valueOf } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { NO_OPTIONS } from '../core/objects';
-import { option, readOptions } from '../core/options';
-import type { TableOf } from '../core/options';
+import { option, readOptions, type TableOf } from '../core/options';
 import type { TokenRequest } from '../token/bearer';
 import type { Possession } from './possession';
 

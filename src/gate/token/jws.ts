@@ -3,8 +3,7 @@ import { AuthError } from '../core/errors';
 import { isObject, NO_OPTIONS } from '../core/objects';
 import { describe } from '../core/options';
 import type { Algorithm } from './signature';
-import { freezeJson, parseJsonObject } from '../net/strict-json';
-import type { JsonObject } from '../net/strict-json';
+import { freezeJson, parseJsonObject, type JsonObject } from '../net/strict-json';
 
 /** A compact JWS (RFC 7515 section 7.1), taken apart but not verified. */
 export interface UnverifiedToken {

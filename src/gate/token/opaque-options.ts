@@ -1,5 +1,4 @@
-import { matching, option, url } from '../core/options';
-import type { TableOf } from '../core/options';
+import { matching, option, url, type TableOf } from '../core/options';
 
 /** How the authorization server is asked about opaque tokens (RFC 7662). */
 export interface OpaqueOptions {

@@ -1,10 +1,7 @@
-import { claimAt, readClaimPath } from '../core/claim-path';
-import type { ClaimPath } from '../core/claim-path';
+import { claimAt, readClaimPath, type ClaimPath } from '../core/claim-path';
 import { isObject } from '../core/objects';
-import { isList, option, refuseOption } from '../core/options';
-import type { OptionPlace, TableOf } from '../core/options';
-import { freezeJson, parseJson, parseJsonObject } from '../net/strict-json';
-import type { JsonObject } from '../net/strict-json';
+import { isList, option, refuseOption, type OptionPlace, type TableOf } from '../core/options';
+import { freezeJson, parseJson, parseJsonObject, type JsonObject } from '../net/strict-json';
 
 /** Where scopes come from, and what the names of the authorization server are called here. */
 export interface ScopeOptions {

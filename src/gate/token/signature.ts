@@ -1,5 +1,4 @@
-import { constants, verify } from 'node:crypto';
-import type { KeyObject, VerifyKeyObjectInput } from 'node:crypto';
+import { constants, verify, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
@@ -7,8 +6,7 @@ import { promisify } from 'node:util';
 import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import { isList } from '../core/options';
-import { FairQueue } from './fair-queue';
-import type { Caller } from './fair-queue';
+import { FairQueue, type Caller } from './fair-queue';
 
 /** The parts of a token that its signature is verified with. */
 export interface SignedText {

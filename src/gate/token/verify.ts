@@ -4,14 +4,11 @@ import { isObject } from '../core/objects';
 import { describe } from '../core/options';
 import { SUBJECT_PREFIX, subjectCaller, subjectOf } from '../core/subject-caller';
 import type { Caller } from './fair-queue';
-import { checkHeader } from './jws';
-import type { UnverifiedToken } from './jws';
+import { checkHeader, type UnverifiedToken } from './jws';
 import type { KeySource, VerificationKey } from './keys/key-set';
-import { signOfIdToken } from './presets';
-import type { Preset } from './presets';
+import { signOfIdToken, type Preset } from './presets';
 import type { Algorithm, SignatureVerifier } from './signature';
-import { freezeJson } from '../net/strict-json';
-import type { JsonObject } from '../net/strict-json';
+import { freezeJson, type JsonObject } from '../net/strict-json';
 
 /** What the claims of one issuer's tokens are checked against. */
 export interface ClaimRules {

@@ -3,8 +3,7 @@ import { introspectedClaimsCheck, presetOfResponses } from '../token/introspecti
 import { introspectionEndpoint } from '../token/introspection/endpoint';
 import { Introspector } from '../token/introspection/introspector';
 import { scopeReader } from '../token/scopes';
-import { TrustedToken } from './issuer';
-import type { IssuerContext, Verifier } from './issuer';
+import { TrustedToken, type IssuerContext, type Verifier } from './issuer';
 import type { GateSettings, IssuerSettings } from './read-options';
 
 /** Responses are kept: 5,000 of them at most. Metadata is within this too. */

@@ -1,7 +1,6 @@
 import { DEPENDENCIES, isList, option, readOptions, refuseOption, orOff, url } from '../core/options';
 import type { TableOf, TextForm, ValuesOf } from '../core/options';
-import { readClaimPath } from '../core/claim-path';
-import type { ClaimPath } from '../core/claim-path';
+import { readClaimPath, type ClaimPath } from '../core/claim-path';
 import { PROBLEM_TYPES } from '../core/errors';
 import { attempt } from '../core/objects';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
@@ -13,8 +12,7 @@ import { OPAQUE_OPTION } from '../token/opaque-options';
 import type { Jwks } from '../token/keys/key-set';
 import type { KeyStore } from '../token/keys/key-store';
 import type { Possession } from '../possession/possession';
-import { PRESET_NAMES, presetOf, PRESETS } from '../token/presets';
-import type { Preset } from '../token/presets';
+import { PRESET_NAMES, presetOf, PRESETS, type Preset } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scopes';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './options';
 import { readScopeList } from './scope-requirement';

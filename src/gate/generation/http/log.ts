@@ -6,8 +6,7 @@ import { Exchanges, fetchBytes, FetchError } from '../../net/http';
 import { isGeneration } from '../generation';
 import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';
-import { readersOf } from '../readers';
-import type { Wait } from '../readers';
+import { readersOf, type Wait } from '../readers';
 import type { SourceDependencies } from '../source-url';
 
 /** Options of `httpGenerations()`. */

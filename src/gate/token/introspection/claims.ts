@@ -3,8 +3,7 @@ import type { Clock } from '../../core/clock';
 import { ownMembers } from '../../core/objects';
 import type { JsonObject } from '../../net/strict-json';
 import type { Preset } from '../presets';
-import { claimsCheck, isBoundByDpop } from '../verify';
-import type { ClaimRules, ClaimsCheck } from '../verify';
+import { claimsCheck, isBoundByDpop, type ClaimRules, type ClaimsCheck } from '../verify';
 
 /**
  * Members in which servers name the kind of a token: `token_type` (RFC 7662 section 2.2), `token_use` (Ory Hydra), `typ`

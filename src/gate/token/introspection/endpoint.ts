@@ -3,8 +3,7 @@ import { ownMembers } from '../../core/objects';
 import { clientAuthorization, loggableUrl } from '../../core/urls';
 import { Exchanges, FetchError, fetchObject, unlessAborted } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
-import { discoverEndpoint } from '../keys/fetch-keys';
-import type { DiscoveryOptions } from '../keys/fetch-keys';
+import { discoverEndpoint, type DiscoveryOptions } from '../keys/fetch-keys';
 import type { OpaqueOptions } from '../opaque-options';
 
 /** Asks about a token: resolves with the response, with `undefined` when the token is not active, or rejects with a FetchError. */

@@ -7,11 +7,9 @@ import { ActivityPublisher } from '../../core/status';
 import { Exchanges } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
 import { CallersByAddress } from './call-limit';
-import { FairQueue, unitOf } from '../fair-queue';
-import type { Caller } from '../fair-queue';
+import { FairQueue, unitOf, type Caller } from '../fair-queue';
 import { MAX_TOKEN_LENGTH } from '../jws';
-import { Availability, isRecent } from './availability';
-import type { AvailabilityOptions } from './availability';
+import { Availability, isRecent, type AvailabilityOptions } from './availability';
 import type { AskAbout } from './endpoint';
 
 /** What an introspector needs to know of one issuer. */

@@ -1,16 +1,13 @@
 import { createPublicKey } from 'node:crypto';
 import * as timers from 'node:timers';
 import type * as jwksRsa from 'jwks-rsa';
-import { errorLabel } from '../../core/logger';
-import type { Logger } from '../../core/logger';
+import { errorLabel, type Logger } from '../../core/logger';
 import { attempt, isObject, ownMembers } from '../../core/objects';
 import { loggableUrl, parseUrl } from '../../core/urls';
-import { FetchError, fetchObject } from '../../net/http';
-import type { FetchOptions } from '../../net/http';
+import { FetchError, fetchObject, type FetchOptions } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
 import type { Preset } from '../presets';
-import { toVerificationKey, unsuitable } from './key-set';
-import type { VerificationKey } from './key-set';
+import { toVerificationKey, unsuitable, type VerificationKey } from './key-set';
 
 /** Where the metadata of an issuer is fetched. */
 export interface DiscoveryOptions extends FetchOptions {

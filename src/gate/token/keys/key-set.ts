@@ -1,12 +1,10 @@
-import { createPublicKey } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/errors';
 import type { KeyStatus } from '../../core/status';
 import { attempt, isObject, ownMembers } from '../../core/objects';
 import { describe } from '../../core/options';
 import type { UnverifiedHeader } from '../jws';
-import { ALGORITHMS, isCompatible, readAlgorithms, verificationCostUs } from '../signature';
-import type { Algorithm } from '../signature';
+import { ALGORITHMS, isCompatible, readAlgorithms, verificationCostUs, type Algorithm } from '../signature';
 import type { JsonObject } from '../../net/strict-json';
 
 /** A key that may verify signatures. Its identity is stable: the same key is the same object after a refresh. */

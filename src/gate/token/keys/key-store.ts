@@ -1,8 +1,6 @@
 import { ask } from '../../core/callbacks';
-import { withTimeLimit } from '../../core/clock';
-import type { Clock, Schedule } from '../../core/clock';
-import { errorLabel } from '../../core/logger';
-import type { Logger } from '../../core/logger';
+import { withTimeLimit, type Clock, type Schedule } from '../../core/clock';
+import { errorLabel, type Logger } from '../../core/logger';
 import { attempt } from '../../core/objects';
 import { isList } from '../../core/options';
 import { Outage } from '../../core/outage';

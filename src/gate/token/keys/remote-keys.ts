@@ -2,18 +2,14 @@ import { LRUCache } from 'lru-cache';
 import { notify } from '../../core/callbacks';
 import { AuthError } from '../../core/errors';
 import type { Clock, Schedule, Timer } from '../../core/clock';
-import { ActivityPublisher } from '../../core/status';
-import type { KeyStatus } from '../../core/status';
-import { errorLabel, errorText } from '../../core/logger';
-import type { Logger } from '../../core/logger';
+import { ActivityPublisher, type KeyStatus } from '../../core/status';
+import { errorLabel, errorText, type Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
 import { Outage, retryAfterSeconds } from '../../core/outage';
 import { Exchanges, FetchError } from '../../net/http';
 import type { UnverifiedHeader } from '../jws';
-import { NoUsableKey } from './fetch-keys';
-import type { FetchedKeys } from './fetch-keys';
-import { KeySet, unknownKey } from './key-set';
-import type { KeySource, VerificationKey } from './key-set';
+import { NoUsableKey, type FetchedKeys } from './fetch-keys';
+import { KeySet, unknownKey, type KeySource, type VerificationKey } from './key-set';
 import type { KeptKeys } from './key-store';
 
 /** What to do where keys were never fetched: as a rule the configuration is wrong. */
