@@ -18,18 +18,18 @@ const MEMORY_OPTIONS = {
   ...dependencies('clock', 'schedule'),
 } satisfies TableOf<MemoryGenerationsOptions>;
 
-/** What a log holds after a position, and the position behind it. */
-type Page = Batch & { readonly position: string };
-
 /** A log that can be served to other processes: whoever reads it keeps the position. */
 export interface ServedLog {
   /** How long changes are kept, in ms. */
   readonly keptMs: number;
   /** Returns what follows a position, or the oldest changes without one, or if it is not a position of this log. */
-  read(after: string | undefined, limit?: number): Page;
+  read(after: string | undefined, limit?: number): Batch & { readonly position: string };
   /** Calls `listener` after each append and when the log is closed, until the returned function is called. */
   subscribe(listener: () => void): () => void;
 }
+
+/** What follows a position, and the position behind it. */
+type Page = ReturnType<ServedLog['read']>;
 
 /** A log in the memory of one process. */
 export type MemoryLog = ServedLog & GenerationLog;
