@@ -144,6 +144,12 @@ describe('code', () => {
       await get('/account').expect(401);
     });
 
+    it('read the variables into a configuration of the app', async () => {
+      await get('/stock', { scope: 'stock:read' }).expect(200, { port: 3000, audience: 'https://api.example.com' });
+      await get('/stock', { scope: 'orders:read' }).expect(403);
+      await get('/stock').expect(401);
+    });
+
     it('let pages of another origin read a refusal', async () => {
       const preflight = request(app).options('/shop').set('Origin', 'https://shop.example.com');
       await preflight.set('Access-Control-Request-Method', 'GET').expect(204);
