@@ -23,120 +23,171 @@ const SHORTEST_WAIT_MS = 1_000;
  * @returns {import('tillgate/generations').GenerationSource}
  */
 function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
-  const subjects = { changes: `${name}.changes`, units: `${name}.units` };
-  const readers = readersOf(schedule, reader);
-  let closed = false;
-  let opening;
+  const stream = new Stream(servers, name, keptMs);
+  const readers = readersOf(schedule, () => new Reader(stream));
+  return {
+    mark: true,
+    reader: readers.reader,
+    async append(changes, unit) {
+      for (const change of changes) requireChange(change, Date.now());
+      return stream.store(changes, unit).catch((error) => Promise.reject(failure(error)));
+    },
+    async close() {
+      const closed = stream.close();
+      readers.close();
+      await closed;
+    },
+  };
+}
 
-  async function open() {
-    if (closed) throw new SourceError('NATS: the source is closed');
-    opening ??= (async () => {
-      const connection = await connect({ servers, maxReconnectAttempts: -1 });
-      const manager = await jetstreamManager(connection);
-      await manager.streams.add({ name, subjects: Object.values(subjects), max_age: keptMs * 1e6 });
-      return { connection, manager, client: jetstream(connection) };
-    })().catch((error) => {
-      opening = undefined;
+/** The stream, and one connection to it, opened on its first use. */
+class Stream {
+  #servers;
+  #keptMs;
+  #subjects;
+  #isClosed = false;
+  #opening;
+
+  constructor(servers, name, keptMs) {
+    this.#servers = servers;
+    this.name = name;
+    this.#keptMs = keptMs;
+    this.#subjects = { changes: `${name}.changes`, units: `${name}.units` };
+  }
+
+  async open() {
+    if (this.#isClosed) throw new SourceError('NATS: the source is closed');
+    this.#opening ??= this.#connect().catch((error) => {
+      this.#opening = undefined;
       throw error;
     });
-    return opening;
+    return this.#opening;
   }
 
-  /** The last unit, or `undefined`. */
-  async function lastUnit(manager) {
-    const message = await manager.streams.getMessage(name, { last_by_subj: subjects.units });
-    return message ? { sequence: message.seq, mark: markOf(message.json()) } : undefined;
-  }
-
-  async function append(changes, unit) {
-    for (const change of changes) requireChange(change, Date.now());
-    return store(changes, unit).catch((error) => Promise.reject(failure(error)));
-  }
-
-  async function store(changes, unit) {
-    const { client, manager } = await open();
-    if (!unit) return void (await client.publish(subjects.changes, JSON.stringify({ changes })));
-    const last = await lastUnit(manager);
+  async store(changes, unit) {
+    const { client, manager } = await this.open();
+    if (!unit) return void (await client.publish(this.#subjects.changes, JSON.stringify({ changes })));
+    const last = await this.#lastUnit(manager);
     if (!isSameMark(last?.mark, unit.expected)) return last?.mark;
     try {
       const expect = { lastSubjectSequence: last?.sequence ?? 0 };
-      await client.publish(subjects.units, JSON.stringify({ changes, mark: unit.mark }), { expect });
+      await client.publish(this.#subjects.units, JSON.stringify({ changes, mark: unit.mark }), { expect });
       return unit.mark;
     } catch (error) {
       if (error.code !== JetStreamApiCodes.StreamWrongLastSequence) throw error;
-      return (await lastUnit(manager))?.mark;
+      return (await this.#lastUnit(manager))?.mark;
     }
   }
 
-  function reader() {
-    let [sequence, isOpen] = [0, true];
-    let history, epoch, consumer, waiting;
-    let isNext = false;
-
-    async function read(waitMs) {
-      const { client, manager } = await open();
-      const { state, created } = await manager.streams.info(name);
-      // A stream that was made anew, or that went back, has other messages under the same sequences.
-      if (created !== history || state.last_seq < sequence) [sequence, consumer] = [0, undefined];
-      history = created;
-      // Messages that are too old, or were purged, are not delivered any more.
-      sequence = Math.max(sequence, state.first_seq - 1);
-      consumer ??= await client.consumers.get(name, {
-        deliver_policy: DeliverPolicy.StartSequence,
-        opt_start_seq: sequence + 1,
-      });
-      const batch = { changes: [], mark: undefined, end: false };
-      while (isOpen && batch.changes.length < BATCH && sequence < state.last_seq) await take(SHORTEST_WAIT_MS, batch);
-      if (batch.changes.length === 0 && waitMs > 0 && isOpen) await take(Math.max(SHORTEST_WAIT_MS, waitMs), batch);
-      const mark = batch.mark;
-      batch.end = sequence >= state.last_seq;
-      isNext ||= mark !== undefined && epoch !== undefined && mark.epoch !== epoch;
-      epoch = mark?.epoch ?? epoch;
-      // Another epoch: it finishes its pass, and then does another one, however often a publisher restarts.
-      if (isNext) batch.mark = undefined;
-      if (isNext && batch.end) [sequence, consumer, isNext] = [0, undefined, false];
-      return batch;
-    }
-
-    async function take(expires, batch) {
-      waiting = await consumer.fetch({ max_messages: 1, expires });
-      if (!isOpen) waiting.stop();
-      for await (const message of waiting) {
-        const unit = message.json();
-        batch.mark = markOf(unit) ?? batch.mark;
-        batch.changes.push(...unit.changes);
-        sequence = message.seq;
-      }
-    }
-
-    function close() {
-      isOpen = false;
-      waiting?.stop();
-    }
-
-    return {
-      async next(waitMs) {
-        const before = [sequence, history];
-        try {
-          return await read(waitMs);
-        } catch (error) {
-          // What this call has read is in no batch: the next one reads it again.
-          [sequence, history] = before;
-          consumer = undefined;
-          throw failure(error);
-        }
-      },
-      close,
-    };
+  async close() {
+    this.#isClosed = true;
+    await (await this.#opening?.catch(() => undefined))?.connection.close();
   }
 
-  async function close() {
-    closed = true;
-    readers.close();
-    await (await opening?.catch(() => undefined))?.connection.close();
+  async #connect() {
+    const connection = await connect({ servers: this.#servers, maxReconnectAttempts: -1 });
+    const manager = await jetstreamManager(connection);
+    const subjects = Object.values(this.#subjects);
+    await manager.streams.add({ name: this.name, subjects, max_age: this.#keptMs * 1e6 });
+    return { connection, manager, client: jetstream(connection) };
   }
 
-  return { mark: true, reader: readers.reader, append, close };
+  /** The last unit, or `undefined`. */
+  async #lastUnit(manager) {
+    const message = await manager.streams.getMessage(this.name, { last_by_subj: this.#subjects.units });
+    return message ? { sequence: message.seq, mark: markOf(message.json()) } : undefined;
+  }
+}
+
+/** Reads a stream from its oldest message on. */
+class Reader {
+  #stream;
+  /** Of the message that was read last. */
+  #sequence = 0;
+  /** When the stream was created that has it. */
+  #history;
+  #epoch;
+  #consumer;
+  #waiting;
+  /** Whether another epoch has begun: after this pass the stream is read again from its start. */
+  #isNext = false;
+  #isOpen = true;
+
+  constructor(stream) {
+    this.#stream = stream;
+  }
+
+  async next(waitMs) {
+    const [sequence, history] = [this.#sequence, this.#history];
+    try {
+      return await this.#read(waitMs);
+    } catch (error) {
+      // What this call has read is in no batch: the next one reads it again.
+      this.#sequence = sequence;
+      this.#history = history;
+      this.#consumer = undefined;
+      throw failure(error);
+    }
+  }
+
+  close() {
+    this.#isOpen = false;
+    this.#waiting?.stop();
+  }
+
+  async #read(waitMs) {
+    const last = await this.#openConsumer();
+    const batch = { changes: [], mark: undefined, end: false };
+    while (this.#isOpen && batch.changes.length < BATCH && this.#sequence < last) {
+      await this.#take(SHORTEST_WAIT_MS, batch);
+    }
+    if (batch.changes.length === 0 && waitMs > 0 && this.#isOpen) {
+      await this.#take(Math.max(SHORTEST_WAIT_MS, waitMs), batch);
+    }
+    const mark = batch.mark;
+    batch.end = this.#sequence >= last;
+    this.#isNext ||= mark !== undefined && this.#epoch !== undefined && mark.epoch !== this.#epoch;
+    this.#epoch = mark?.epoch ?? this.#epoch;
+    // Another epoch: it finishes its pass, and then does another one, however often a publisher restarts.
+    if (this.#isNext) batch.mark = undefined;
+    if (this.#isNext && batch.end) {
+      this.#startAgain();
+      this.#isNext = false;
+    }
+    return batch;
+  }
+
+  /** Returns the sequence of the last message. */
+  async #openConsumer() {
+    const { client, manager } = await this.#stream.open();
+    const { state, created } = await manager.streams.info(this.#stream.name);
+    // A stream that was made anew, or that went back, has other messages under the same sequences.
+    if (created !== this.#history || state.last_seq < this.#sequence) this.#startAgain();
+    this.#history = created;
+    // Messages that are too old, or were purged, are not delivered any more.
+    this.#sequence = Math.max(this.#sequence, state.first_seq - 1);
+    this.#consumer ??= await client.consumers.get(this.#stream.name, {
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: this.#sequence + 1,
+    });
+    return state.last_seq;
+  }
+
+  #startAgain() {
+    this.#sequence = 0;
+    this.#consumer = undefined;
+  }
+
+  async #take(expires, batch) {
+    this.#waiting = await this.#consumer.fetch({ max_messages: 1, expires });
+    if (!this.#isOpen) this.#waiting.stop();
+    for await (const message of this.#waiting) {
+      const unit = message.json();
+      batch.mark = markOf(unit) ?? batch.mark;
+      batch.changes.push(...unit.changes);
+      this.#sequence = message.seq;
+    }
+  }
 }
 
 /** The mark of a unit; a later version of Tillgate may have written another format. */
