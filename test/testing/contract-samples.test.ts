@@ -160,7 +160,7 @@ describe('sets of scopes', () => {
       'aa',
       'bb dd',
       'aa dd',
-      'aax aa:x aa.x xaa a aa: AA Aa aas bbx bb:x bb.x xbb b bb: BB Bb bbs ccx cc:x cc.x xcc c cc: CC Cc ccs',
+      'aax aa:x aa.x aa: xaa a AA Aa aas bbx bb:x bb.x bb: xbb b BB Bb bbs ccx cc:x cc.x cc: xcc c CC Cc ccs',
     ]);
   });
 

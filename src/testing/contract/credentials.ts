@@ -290,18 +290,8 @@ function similarTo(scope: string): readonly string[] {
     parts.with(at, part.endsWith('s') ? part.slice(0, -1) : `${part}s`).join(':'),
   );
   const cases = [scope.toUpperCase(), scope.toLowerCase(), scope.charAt(0).toUpperCase() + scope.slice(1)];
-  return [
-    `${scope}x`,
-    `${scope}:x`,
-    `${scope}.x`,
-    `x${scope}`,
-    scope.slice(0, -1),
-    scope.slice(1),
-    `${scope}:`,
-    ...cases,
-    ...joined,
-    ...numbered,
-  ];
+  const longer = ['x', ':x', '.x', ':'].map((end) => scope + end);
+  return [...longer, `x${scope}`, scope.slice(0, -1), scope.slice(1), ...cases, ...joined, ...numbered];
 }
 
 /** Every way to leave out one scope of each alternative; the scopes that remain are never sufficient. */
