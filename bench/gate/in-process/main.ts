@@ -20,7 +20,7 @@ const { values } = parseArgs({ options: { rounds: { type: 'string', default: '40
 const rounds = Number(values.rounds);
 
 setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void;
+const collectGarbage = runInNewContext('gc') as (options?: { readonly type: 'minor' }) => void;
 
 interface Credentials {
   readonly token: string | undefined;
@@ -103,6 +103,32 @@ async function knowingWindow(contenders: Contenders, issuer: Issuer) {
   return { gate: turnOf(gate.run), fastJwt: turnOf(verify) };
 }
 
+/** Tokens of the caches whose heap is measured. */
+const CACHED = 4_096;
+
+/** Bytes of heap that a cache holds for each token, which no request holds any more. */
+async function heapOf(contenders: Contenders, tokens: readonly string[], run: Verify): Promise<number> {
+  const used = (): number => (collectGarbage(), process.memoryUsage().heapUsed);
+  // Code and tables that the first tokens make do not count.
+  for (let times = 0; times < 3; times++) await run(tokens.slice(0, WINDOW).map(contenders.credentialsOf));
+  const before = used();
+  for (let times = 0; times < 3; times++) await run(tokens.map(contenders.credentialsOf));
+  return Math.round((used() - before) / (tokens.length - WINDOW));
+}
+
+/** By the rows of the table of outcomes. */
+async function heapPerToken(contenders: Contenders, issuer: Issuer): Promise<ReadonlyMap<string, number>> {
+  const tokens = await issuer.tokens(CACHED);
+  const gate = await contenders.tillgate(issuer, 200);
+  return new Map([
+    [KNOWN, await heapOf(contenders, tokens, gate.run)],
+    [KNOWN_FAST_JWT, await heapOf(contenders, tokens, contenders.fastJwtCaching(issuer))],
+  ]);
+}
+
+const KNOWN = `accepted, ${WINDOW} known tokens`;
+const KNOWN_FAST_JWT = 'the same, fast-jwt with its cache';
+
 /** Turns of a gate that knows the token of all its requests. */
 async function gateKnowing(contenders: Contenders, issuer: Issuer, token: string | undefined, expected = 200) {
   const gate = await contenders.tillgate(issuer, expected);
@@ -137,8 +163,8 @@ async function measureOutcomes(contenders: Contenders, issuer: Issuer): Promise<
   const caches = await knowingWindow(contenders, issuer);
   return measure({
     'accepted, known token': await known(await one({})),
-    [`accepted, ${WINDOW} known tokens`]: caches.gate,
-    'the same, fast-jwt with its cache': caches.fastJwt,
+    [KNOWN]: caches.gate,
+    [KNOWN_FAST_JWT]: caches.fastJwt,
     'accepted, new token with 951 scopes': gateOnce(contenders, issuer, await windowsWith(longest)),
     'no token': await known(undefined, 401),
     'expired, known token': await known(await one(expired), 401),
@@ -171,8 +197,10 @@ async function main(): Promise<void> {
     ]);
     console.log(`${table([`new token, ${algorithm}`, 'us', 'share of bare crypto.verify'], rows)}\n`);
     if (algorithm === 'RS256') {
-      const outcomes = [...(await measureOutcomes(contenders, issuer))].map(([name, us]) => [name, ranged(us, 1)]);
-      console.log(`${table(['Tillgate, RS256', 'us'], outcomes)}\n`);
+      const costs = await measureOutcomes(contenders, issuer);
+      const heap = await heapPerToken(contenders, issuer);
+      const outcomes = [...costs].map(([name, us]) => [name, ranged(us, 1), heap.get(name) ?? '']);
+      console.log(`${table(['Tillgate, RS256', 'us', 'heap per cached token, bytes'], outcomes)}\n`);
     }
     issuer.close();
   }
