@@ -25,6 +25,8 @@ export interface DevScene {
   token(client: DevClient, scope: string): Promise<string>;
   /** Calls the API. */
   api(method: 'get' | 'post', path: string, token?: string): Test;
+  /** Resolves when the API refuses a token: it is another process, and learns of a change a moment after the response to it. */
+  discarded(token: string): Promise<void>;
   /** Resolves when the console has the last request that `api()` sent. */
   observed(): Promise<void>;
   /** The last request that was denied, after the last one that `api()` sent. */
@@ -64,9 +66,17 @@ export async function startDev(env: Record<string, string> = {}, command = SCAFF
     while (!(await isThere())) await pause(5);
   }
 
+  function api(method: 'get' | 'post', path: string, token?: string): Test {
+    const call = request(base)[method](path).set('X-Request-Id', `request-${++sent}`);
+    return token === undefined ? call : call.auth(token, { type: 'bearer' });
+  }
+
   return {
     base,
     auth,
+    async discarded(token) {
+      while ((await api('get', '/v1/orders', token)).status !== 401) await pause(5);
+    },
     observed,
     async lastDenied() {
       await observed();
@@ -84,10 +94,7 @@ export async function startDev(env: Record<string, string> = {}, command = SCAFF
       const { body } = await request(auth).post('/connect/token').type('form').send(form).expect(200);
       return String(body.access_token);
     },
-    api(method, path, token) {
-      const call = request(base)[method](path).set('X-Request-Id', `request-${++sent}`);
-      return token === undefined ? call : call.auth(token, { type: 'bearer' });
-    },
+    api,
     async events() {
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
         send(`${auth}/console/api/events`, resolve).once('error', reject).end();
