@@ -122,16 +122,8 @@ export function keyFetcher(
   },
 ): KeyFetcher {
   const limits = new TenantLimits(options);
-  const warned = new Set<string>();
+  const warnIgnored = warnerOf(options);
   let known = new Map<string, VerificationKey>();
-
-  function warnIgnored(given: unknown, why: string): void {
-    // Not String(): a kid can be an object without a text, and one odd key must not fail the others.
-    const kid = typeof given === 'string' ? given.slice(0, 80) : `a kid of type ${typeof given}`;
-    if (warned.size >= MAX_WARNINGS || warned.has(kid + why)) return;
-    warned.add(kid + why);
-    options.logger.warn({ issuer: options.issuer, kid, why }, 'a key of the key set is ignored');
-  }
 
   async function read(jwks: readonly unknown[], jwksUri: string): Promise<FetchedKeys> {
     const ignored = new Map<string, string>();
@@ -178,6 +170,18 @@ export function keyFetcher(
       return { ...(await read(jwks, jwksUri)), ageMs };
     },
     read: (jwks) => read(jwks, options.jwksUri ?? options.issuer),
+  };
+}
+
+/** Warns once of each key that is ignored. */
+function warnerOf({ issuer, logger }: { readonly issuer: string; readonly logger: Logger }) {
+  const warned = new Set<string>();
+  return (given: unknown, why: string): void => {
+    // Not String(): a kid can be an object without a text, and one odd key must not fail the others.
+    const kid = typeof given === 'string' ? given.slice(0, 80) : `a kid of type ${typeof given}`;
+    if (warned.size >= MAX_WARNINGS || warned.has(kid + why)) return;
+    warned.add(kid + why);
+    logger.warn({ issuer, kid, why }, 'a key of the key set is ignored');
   };
 }
 
