@@ -23,10 +23,14 @@ const PACKAGES = {
   'graphql-ws': '^6.0.6',
   hono: '^4.13.19',
   koa: '^3.3.0',
+  'class-transformer': '^0.5.1',
+  'class-validator': '^0.14.1',
   'reflect-metadata': '^0.2.2',
+  'routing-controllers': '^0.11.3',
   rxjs: '^7.8.2',
   'socket.io': '^4.8.4',
   'socket.io-client': '^4.8.4',
+  tsoa: '^6.6.0',
   ws: '^8.18.0',
 };
 
@@ -39,6 +43,8 @@ const EXAMPLES: readonly [name: string, heading: string, protocol: string, chang
   ['Hono', 'Hono on Node', 'http'],
   ['NestJS on Fastify', 'NestJS', 'http'],
   ['NestJS on Express', 'NestJS', 'http', ['new FastifyAdapter(), ', '']],
+  ['routing-controllers', 'routing-controllers', 'http'],
+  ['tsoa', 'tsoa', 'http'],
   ['tRPC', 'tRPC', 'http'],
   ['Apollo Server', 'Apollo Server', 'graphql'],
   ['Socket.IO', 'Socket.IO', 'socket.io'],
@@ -60,14 +66,46 @@ beforeAll(async () => {
   await writeFile(join(folder, 'gate.mjs'), gateOf(exampleUnder('Other frameworks')));
   await copyFile(join(__dirname, 'probe.mjs'), join(folder, 'probe.mjs'));
   await copyFile(join(__dirname, '../storm/storm.cjs'), join(folder, 'storm.cjs'));
-}, 300_000);
+}, 600_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function exampleUnder(heading: string): string {
+function examplesUnder(heading: string): readonly string[] {
   const [, section = ''] = page.split(new RegExp(`^#+ ${heading}\n`, 'm'));
-  const [, source = ''] = /```[jt]s sketch\n([^]*?)```/.exec(section) ?? [];
-  return source;
+  const [own = ''] = section.split(/^#+ /m);
+  return [...own.matchAll(/```[jt]s sketch\n([^]*?)```/g)].map(([, source = '']) => source);
 }
+
+const exampleUnder = (heading: string): string => examplesUnder(heading)[0] ?? '';
+
+/** TypeScript as JavaScript, with decorators. */
+async function compiled(source: string): Promise<string> {
+  const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } };
+  return (await transform(source, { loader: 'ts', target: 'node20', tsconfigRaw })).code;
+}
+
+/** The server of an example. That of tsoa comes after its controllers, from which tsoa makes the routes. */
+async function serverUnder(heading: string): Promise<string> {
+  if (heading !== 'tsoa') return exampleUnder(heading);
+  const [controllers = '', server = ''] = examplesUnder(heading);
+  await writeFile(join(folder, 'controllers.ts'), controllers);
+  await writeFile(join(folder, 'tsoa.json'), JSON.stringify(TSOA));
+  const { exitCode, output, errors } = await node(folder, 'node_modules/@tsoa/cli/dist/cli.js', 'spec-and-routes');
+  expect({ exitCode, output, errors }).toMatchObject({ exitCode: 0 });
+  expect(JSON.parse(await readFile(join(folder, 'swagger.json'), 'utf8'))).toMatchObject({
+    paths: { '/orders': { get: { security: [{ oauth: ['orders:read'] }] } } },
+  });
+  await writeFile(join(folder, 'controllers.js'), await compiled(controllers));
+  await writeFile(join(folder, 'routes.js'), await compiled(await readFile(join(folder, 'routes.ts'), 'utf8')));
+  return server;
+}
+
+const TSOA = {
+  entryFile: 'controllers.ts',
+  noImplicitAdditionalProperties: 'silently-remove-extras',
+  controllerPathGlobs: ['controllers.ts'],
+  spec: { outputDirectory: '.', specVersion: 3 },
+  routes: { routesDir: '.', authenticationModule: 'controllers.ts', esm: true },
+};
 
 /** The file that the examples share, with a test issuer in place of its issuer. */
 function gateOf(source: string): string {
@@ -88,12 +126,10 @@ it.each(EXAMPLES)(
   '%s refuses and accepts as the page says, also after connections were reset',
   async (name, heading, protocol, [from, to] = ['', '']) => {
     const file = `${name.replace(/\W/g, '-')}.mjs`;
-    const example = exampleUnder(heading);
+    const example = await serverUnder(heading);
     expect(example).toContain(from);
     const source = example.replace(from, to).replace('3000', 'Number(process.env.PORT)');
-    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } };
-    const { code } = await transform(source, { loader: 'ts', target: 'node20', tsconfigRaw });
-    await writeFile(join(folder, file), code);
+    await writeFile(join(folder, file), await compiled(source));
     const seed = process.env['STORM_SEED'] ?? `${randomInt(2 ** 31)}`;
     const { exitCode, output, errors } = await node(folder, 'probe.mjs', file, protocol, seed);
     expect({ exitCode, seed, errors }).toEqual({ exitCode: 0, seed, errors: expect.any(String) });
