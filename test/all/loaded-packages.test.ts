@@ -83,7 +83,7 @@ describe('a test of a gate whose keys are given', () => {
 
 /** Files of the gate that only some options, calls or refusals need. */
 const LATE =
-  /env\/|possession|introspect|opaque-verifier|call-limit|key-store|follow-log|from-url|generation\/log|held|report-only|metadata|explain|advice|recognition|http\/log/;
+  /env\/|possession|introspect|opaque-verifier|call-limit|key-store|follow-log|from-url|generation\/log|held|report-only|metadata|explain|advice|recognition|no-token|unreachable|http\/log/;
 const GATE = join(__dirname, '../../src/gate');
 
 describe('the own files of the testing kit', () => {

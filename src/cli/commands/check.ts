@@ -201,11 +201,9 @@ function metadataFix({ programName }: CliIo, message: string): string {
 
 /** The variable that an outgoing connection needs; `undefined`: none that shows. */
 function connectionFix(message: string): string | undefined {
-  const [what] = /NODE_\w+/.exec(message) ?? (/SELF_SIGNED|UNABLE_TO_/.test(message) ? [PRIVATE_CA] : []);
+  const [what] = /NODE_\w+/.exec(message) ?? [];
   return what && `set ${what} where the API starts: docs/operations.md, "Connections to the authorization server"`;
 }
-
-const PRIVATE_CA = 'NODE_EXTRA_CA_CERTS to the private CA or development certificate';
 
 function keysFinding({ keys }: Issuer, { authUrl, jwksUri, keys: given }: Settings, discovered?: string): Finding {
   if (given) return passed('keys', 'none (TILLGATE_KEYS=none): only opaque tokens are accepted');

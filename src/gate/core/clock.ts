@@ -32,6 +32,14 @@ export type Schedule = (task: () => unknown, delayMs: number) => Timer;
 /** Wall clock of the process. */
 export const systemClock: Clock = () => Date.now();
 
+/** What a text about times adds: of times in ms that were read as seconds, and in a test that has faked Date, by whichever library. */
+export function timeHint(seconds = 0): string {
+  if (seconds > 1e11) return ': times are in seconds (RFC 7519 section 2), not in ms';
+  return Function.prototype.toString.call(Date.now).includes('[native code]') ? '' : FAKED_DATE;
+}
+
+const FAKED_DATE = ': the test has faked Date; give the gate the clock of its tokens, such as clock: issuer.clock.now';
+
 /** The longest delay of `setTimeout`; it fires immediately when asked for more. */
 export const MAX_DELAY_MS = 2 ** 31 - 1;
 

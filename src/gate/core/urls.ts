@@ -79,15 +79,12 @@ const PROXY_HEADERS =
 export function foreignCaller(req: IncomingMessage): 'address' | 'proxy' | 'host' | 'page' | undefined {
   if (!isLoopbackHost((req.socket.remoteAddress ?? '').replace(/^::ffff:/i, ''))) return 'address';
   // A local proxy connects from loopback for callers anywhere.
-  if (isFromProxy(req)) return 'proxy';
+  const { headers, httpVersion } = req;
+  // nginx speaks HTTP/1.0 to its upstream unless told otherwise, and adds no header.
+  if (httpVersion === '1.0' || Object.keys(headers).some((name) => PROXY_HEADERS.test(name))) return 'proxy';
   // DNS rebinding: a page of a foreign host name that resolves to 127.0.0.1 sends that name.
   if (!isLoopbackHost(parseUrl(`http://${req.headers.host ?? ''}`)?.hostname ?? '')) return 'host';
   return isFromForeignPage(req) ? 'page' : undefined;
-}
-
-/** nginx speaks HTTP/1.0 to its upstream unless told otherwise, and adds no header. */
-function isFromProxy({ headers, httpVersion }: IncomingMessage): boolean {
-  return httpVersion === '1.0' || Object.keys(headers).some((name) => PROXY_HEADERS.test(name));
 }
 
 /** Browsers send Origin with most requests, and Sec-Fetch-Site with all; programs send neither. */

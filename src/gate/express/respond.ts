@@ -264,7 +264,7 @@ export function problemHandler(
       if (own !== undefined) setHeaders(res, memberOf(error, 'headers'));
       if (status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', PLAIN_CHALLENGE);
     }
-    const code = codeOfStatus(status);
+    const code = CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]/g, '_');
     const detail =
       messageOf(error, status) ??
       PUBLIC_DETAILS[status] ??
@@ -322,10 +322,6 @@ const CODES: Readonly<Record<number, string>> = {
   413: 'payload_too_large',
   500: 'internal_error',
 };
-
-function codeOfStatus(status: number): string {
-  return CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]/g, '_');
-}
 
 /** A 401 must say how to authenticate (RFC 9110 section 15.5.2). */
 const PLAIN_CHALLENGE = serializeChallenge('Bearer', [['realm', 'api']]);

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { ask } from '../core/callbacks';
+import { timeHint } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { ActivityPublisher, type GenerationStatus } from '../core/status';
 import { escapeUnsafe } from '../core/logger';
@@ -152,9 +153,8 @@ export class Follower {
     if (this.#floors.pending.size > 0) this.#floors.raiseDue(clientId, this.#options.clock());
     const floor = this.#floors.get(clientId);
     if (floor !== undefined && floor < FIRST_TIME_MS && !stamped) {
-      throw new AuthError('generation_missing', {
-        privateDetail: `the floor ${floor} is not a time in ms: ${NAME_CLAIM}`,
-      });
+      const privateDetail = `the floor ${floor} is not a time in ms: ${NAME_CLAIM}`;
+      throw new AuthError('generation_missing', { privateDetail });
     }
     if (floor === undefined || generation >= floor) return floor;
     const isTime = stamped && generation >= FIRST_TIME_MS && typeof issuedAt === 'number' && issuedAt * 1000 > floor;
@@ -172,7 +172,7 @@ export class Follower {
       if (pending.size === 0) this.#warned = false;
       return;
     }
-    const { lastError = 'no recent complete read', ageMs, silentMs } = this.#log?.status() ?? {};
+    const { lastError = `no recent complete read${timeHint()}`, ageMs, silentMs } = this.#log?.status() ?? {};
     const late = state === 'silent' && lastError !== SLOW ? SILENT : lastError;
     const detail = isPending ? PENDING : late;
     if (onStale === 'reject') {

@@ -113,9 +113,12 @@ export function readGeneration(claims: Readonly<Record<string, unknown>>, rule: 
   if (value === undefined || value === null) {
     throw new AuthError('generation_missing', { privateDetail: `claim "${claim}" is ${String(value)}` });
   }
-  const generation = claim === 'iat' ? fromIssueTime(value) : fromClaim(value, rule.decimalString);
+  const isText = typeof value === 'string' && CANONICAL_DECIMAL.test(value);
+  const number = isText && rule.decimalString ? Number(value) : value;
+  // Rounded down to the second (RFC 7519 section 2, NumericDate), so that a token of the same second dies too.
+  const issued = typeof value === 'number' ? Math.floor(value) * 1000 : undefined;
+  const generation = claim === 'iat' ? issued : number;
   if (!isGeneration(generation)) {
-    const isText = typeof value === 'string' && CANONICAL_DECIMAL.test(value);
     const hint = isText ? ', a text of digits: have the authorization server stamp it as a number' : '';
     throw new AuthError('generation_invalid', { privateDetail: `claim "${claim}" is ${describe(value)}${hint}` });
   }
@@ -124,13 +127,4 @@ export function readGeneration(claims: Readonly<Record<string, unknown>>, rule: 
     throw new AuthError('generation_invalid', { privateDetail: ahead });
   }
   return generation;
-}
-
-/** Rounded down to the second (RFC 7519 section 2, NumericDate), so that a token of the same second dies too. */
-function fromIssueTime(value: unknown): unknown {
-  return typeof value === 'number' ? Math.floor(value) * 1000 : undefined;
-}
-
-function fromClaim(value: unknown, decimalString: boolean): unknown {
-  return decimalString && typeof value === 'string' && CANONICAL_DECIMAL.test(value) ? Number(value) : value;
 }

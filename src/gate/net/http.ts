@@ -3,7 +3,8 @@ import { attempt, ownMembers } from '../core/objects';
 import { loggableUrl } from '../core/urls';
 import type * as NodeHttp from './node-http';
 import { parseJsonObject, type JsonObject } from './strict-json';
-import { networkCodeOf, overFetch, type Fetch, type HttpRequest, type HttpResponse } from './transport';
+import { DISPATCHER, networkCodeOf, overFetch, type Fetch, type HttpRequest, type HttpResponse } from './transport';
+import type * as Unreachable from './unreachable';
 
 export type { Fetch } from './transport';
 
@@ -58,13 +59,15 @@ export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> 
   const { signal, contentType, maxBytes = MAX_BYTES, onHeaders } = ownMembers(options);
   async function work(): Promise<Buffer> {
     signal.throwIfAborted();
-    const response = await fetchWith(url, options).catch((cause: unknown) => fail(url, cause));
+    const response = await fetchWith(url, options).catch((cause: unknown) => fail(url, cause, options));
     const { status, header, body } = response;
     onHeaders?.(header);
     const type = header('content-type')?.split(';')[0]?.trim().toLowerCase();
     const isExpected = contentType === undefined || type === contentType;
     if (status === 200 && isExpected) {
-      const bytes = body ? await readBody(body, maxBytes).catch((cause: unknown) => fail(url, cause)) : NO_BYTES;
+      const bytes = body
+        ? await readBody(body, maxBytes).catch((cause: unknown) => fail(url, cause, options))
+        : NO_BYTES;
       return bytes ?? refuseDocument(url, `responded with more than ${maxBytes} bytes`, status);
     }
     if (options.form && body && status >= 400 && status < 500) {
@@ -76,7 +79,7 @@ export function fetchBytes(url: string, options: FetchOptions): Promise<Buffer> 
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
     return refuseDocument(url, `responded with ${status}${advice}`, status, header('retry-after'));
   }
-  return unlessAborted(signal, loggableUrl(url), work());
+  return unlessAborted(signal, loggableUrl(url), work(), () => hintOn(url, 'ETIMEDOUT', options));
 }
 
 /** The names of RFC 6749 section 5.2: no other text of a response may get into a log. */
@@ -96,9 +99,15 @@ function refuseDocument(url: string, why: string, status: number, retryAfter?: s
   throw new FetchError(`${loggableUrl(url)} ${why}`, { status, retryAfter });
 }
 
-function fail(url: string, cause: unknown): never {
+function fail(url: string, cause: unknown, options: FetchOptions): never {
   const code = networkCodeOf(cause);
-  throw new FetchError(`${loggableUrl(url)} could not be fetched${code === undefined ? '' : ` (${code})`}`, { cause });
+  const why = code === undefined ? '' : ` (${code})${hintOn(url, code, options)}`;
+  throw new FetchError(`${loggableUrl(url)} could not be fetched${why}`, { cause });
+}
+
+function hintOn(url: string, code: string, { fetch }: FetchOptions): string {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first failure
+  return (require('./unreachable') as typeof Unreachable).connectionHint(url, code, fetch !== undefined);
 }
 
 function fetchWith(url: string, options: FetchOptions): Promise<HttpResponse> {
@@ -111,9 +120,6 @@ const FORM_HEADERS = { 'content-type': 'application/x-www-form-urlencoded' };
 
 /** A test compares it with package.json, which would be one more file to load. */
 const USER_AGENT = 'tillgate/0.1.0';
-
-/** Where undici keeps its dispatcher once something in the process has used `fetch`, or has set a dispatcher. */
-const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 
 /** Over node:http, because `fetch` costs a process 90 ms and 18 MB; over `fetch` where it may do more. Chosen for each request. */
 async function sendByDefault(url: string, { headers, ...request }: HttpRequest): Promise<HttpResponse> {
@@ -136,9 +142,15 @@ function isFetchPreferred(): boolean {
  * Waits for work until a signal aborts the wait; the work may go on, and its result is dropped.
  *
  * @param what - begins the message: "<what> did not respond within 5000 ms"
+ * @param hint - ends it
  * @throws FetchError when the signal aborts
  */
-export async function unlessAborted<Value>(signal: AbortSignal, what: string, work: Promise<Value>): Promise<Value> {
+export async function unlessAborted<Value>(
+  signal: AbortSignal,
+  what: string,
+  work: Promise<Value>,
+  hint = (): string => '',
+): Promise<Value> {
   let giveUp = (): void => undefined;
   const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(new FetchError('aborted'))));
   signal.addEventListener('abort', giveUp);
@@ -147,7 +159,7 @@ export async function unlessAborted<Value>(signal: AbortSignal, what: string, wo
   } catch (error) {
     const reason: unknown = signal.reason;
     if (!signal.aborted) throw error;
-    throw new FetchError(`${what} ${typeof reason === 'string' ? reason : 'did not respond in time'}`);
+    throw new FetchError(`${what} ${typeof reason === 'string' ? reason : 'did not respond in time'}${hint()}`);
   } finally {
     signal.removeEventListener('abort', giveUp);
   }

@@ -112,7 +112,9 @@ function withoutPrototypes(
   for (const { holder, name } of nested) {
     const original = holder[name] as Record<string, unknown>;
     const isArray = Array.isArray(original);
-    const copy = isArray ? original : withoutPrototype();
+    // It has none before its first member, so objects with the same names share a hidden class, frozen or not.
+    // `Object.create(null)` makes a hash table, and V8 gives each frozen one a class of its own.
+    const copy = isArray ? original : (Object.setPrototypeOf({}, null) as Record<string, unknown>);
     for (const each of Object.keys(original)) {
       const member = original[each];
       const own = standIns?.get(each) ?? each;
@@ -126,14 +128,6 @@ function withoutPrototypes(
     holder[name] = copy;
   }
   return { value: root['parsed'], members };
-}
-
-/**
- * Makes an object without a prototype. It has none before its first member, so objects with the same names share a hidden class,
- * frozen or not. `Object.create(null)` makes a hash table, and V8 gives each frozen one a class of its own.
- */
-function withoutPrototype(): Record<string, unknown> {
-  return Object.setPrototypeOf({}, null) as Record<string, unknown>;
 }
 
 /** Freezes what was parsed, to its depth. */

@@ -40,6 +40,9 @@ export function overFetch(fetch: Fetch): Transport {
   };
 }
 
+/** Where undici keeps its dispatcher once something in the process has used `fetch`, or has set a dispatcher. */
+export const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
+
 /** `ECONNREFUSED`: the code alone, because the messages of errors can contain anything. */
 export function networkCodeOf(error: unknown): string | undefined {
   const { code: own, cause } = (error ?? {}) as {

@@ -115,7 +115,9 @@ class Observer {
         'tillgate.token.cache': cache,
       });
     }
-    const isAboutProof = reason === undefined ? isBound(auth) : REASONS[reason].about === 'proof';
+    // Whether the token is bound to a DPoP key (RFC 9449 section 6.1).
+    const isBound = typeof (auth?.claims['cnf'] as { readonly jkt?: unknown } | undefined)?.jkt === 'string';
+    const isAboutProof = reason === undefined ? isBound : REASONS[reason].about === 'proof';
     if (isAboutProof && request.headers['dpop'] !== undefined)
       instruments.proofs.add(1, { 'tillgate.result': reason ?? 'accepted' });
     this.#annotate(decision, outcome);
@@ -230,11 +232,6 @@ class OpenGates<Status> {
   clear(): void {
     this.#issuers.clear();
   }
-}
-
-/** Whether the token is bound to a DPoP key (RFC 9449 section 6.1). */
-function isBound(auth: Decision['auth']): boolean {
-  return typeof (auth?.claims['cnf'] as { readonly jkt?: unknown } | undefined)?.jkt === 'string';
 }
 
 /** A failure in one word, never its message. */

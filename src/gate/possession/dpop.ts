@@ -89,16 +89,16 @@ export function dpop(options: DpopOptions = {}): Possession {
     async verify(boundRequest) {
       const { request, token, caller, isTrial, gate } = boundRequest;
       if (!usesDpop(request)) {
-        throw new AuthError('sender_constrained', {
-          privateDetail: 'cnf.jkt is not proven: the token came with the Bearer scheme',
-        });
+        const privateDetail = 'cnf.jkt is not proven: the token came with the Bearer scheme';
+        throw new AuthError('sender_constrained', { privateDetail });
       }
       const { clock, clockToleranceMs, resource } = gate;
       const proof = await readProof(boundRequest, algorithms);
       if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
       const target = request.originalUrl ?? request.url ?? '';
       const baseUrl = baseUrlOf(settings.baseUrl, resource);
-      if (!isUrlOf(proof.url, baseUrl, target)) throw invalidProof(`htu is not ${baseUrl}${loggable(target)}`);
+      if (!isUrlOf(proof.url, baseUrl, target))
+        throw invalidProof(`htu is not ${baseUrl}${escapeUnsafe(loggablePath(target))}`);
       const tokenHash = createHash('sha256').update(token, 'latin1').digest('base64url');
       if (proof.tokenHash !== tokenHash) throw invalidProof('ath is not the hash of the access token');
       const nowMs = clock();
@@ -168,11 +168,6 @@ async function remember(
     throw new AuthError('replay_store_unavailable', { cause });
   }
   if (isNew !== true) throw invalidProof('the proof was used before');
-}
-
-/** Without query, without tokens, and without characters that could forge a line of a log. */
-function loggable(target: string): string {
-  return escapeUnsafe(loggablePath(target));
 }
 
 function proofOf(request: TokenRequest): string {

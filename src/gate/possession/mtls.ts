@@ -48,9 +48,8 @@ export function mtls(options: MtlsOptions = {}): Possession {
     verify({ request, bound }) {
       const proven = thumbprintOf(request);
       if (proven === undefined) {
-        throw new AuthError('sender_constrained', {
-          privateDetail: 'cnf.x5t#S256 is not proven: the request has no client certificate',
-        });
+        const privateDetail = 'cnf.x5t#S256 is not proven: the request has no client certificate';
+        throw new AuthError('sender_constrained', { privateDetail });
       }
       if (bound !== proven) {
         throw new AuthError('wrong_binding', { privateDetail: 'the certificate is not that of cnf.x5t#S256' });

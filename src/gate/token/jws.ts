@@ -128,7 +128,8 @@ export function checkHeader(
   // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
   if ('crit' in header || 'b64' in header) throw new AuthError('unsupported_critical_header');
   if (typ !== undefined && typeof typ !== 'string') throw malformedToken('typ is not a string');
-  if (!accepted.types.has(mediaType(typ))) {
+  // RFC 7515 section 4.1.9: `application/` may be left out, and media types compare without regard to case.
+  if (!accepted.types.has(typ?.toLowerCase().replace(/^application\//, ''))) {
     const expected = [...accepted.types].map((type) => type ?? 'none').join(' or ');
     const got = typ === undefined ? 'has no typ' : `typ is ${describe(typ, 50)}`;
     throw new AuthError('wrong_type', { privateDetail: `header ${got}, expected ${expected}` });
@@ -144,11 +145,6 @@ export function secretHint(alg: unknown, issuer: unknown): string {
   if (!/^HS\d{3}$/.test(String(alg))) return '';
   const isOfPlatform = typeof issuer === 'string' && issuer.endsWith('.azurewebsites.net');
   return isOfPlatform ? OF_STATIC_WEB_APPS : ', which needs a shared secret: have the issuer sign with a key pair';
-}
-
-/** RFC 7515 section 4.1.9: `application/` may be left out, and media types compare without regard to case. */
-function mediaType(typ: string | undefined): string | undefined {
-  return typ?.toLowerCase().replace(/^application\//, '');
 }
 
 /** All tokens that are signed with one key begin with the same header: it is read once. */

@@ -1,4 +1,5 @@
 import { AuthError } from '../core/errors';
+import { timeHint } from '../core/clock';
 import type { Clock } from '../core/clock';
 import { isObject } from '../core/objects';
 import { describe } from '../core/options';
@@ -121,12 +122,8 @@ function checkBeforeAsking(check: () => unknown): void {
     check();
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    const { reason, privateDetail } = error;
-    const why = 'its key is unknown, and was not asked for';
-    throw new AuthError(reason, {
-      privateDetail: privateDetail === undefined ? why : `${privateDetail}; ${why}`,
-      cause: KEY_UNKNOWN,
-    });
+    const privateDetail = [error.privateDetail, 'its key is unknown, and was not asked for'].filter(Boolean).join('; ');
+    throw new AuthError(error.reason, { privateDetail, cause: KEY_UNKNOWN });
   }
 }
 
@@ -186,23 +183,14 @@ function unlike(name: string, got: string | undefined, expected: string): { read
 
 function atAnotherTime(reason: 'expired' | 'not_yet_valid', name: string, inMs: number): AuthError {
   const seconds = Math.ceil(Math.abs(inMs) / 1000);
-  const hint = (Date as { isFake?: unknown }).isFake === true ? FAKED_DATE : unitHint(seconds);
-  return new AuthError(reason, {
-    privateDetail: `${name} ${inMs > 0 ? `is ${seconds} s ahead` : `was ${seconds} s ago`}${hint}`,
-  });
+  const when = inMs > 0 ? `is ${seconds} s ahead` : `was ${seconds} s ago`;
+  return new AuthError(reason, { privateDetail: `${name} ${when}${timeHint(seconds)}` });
 }
 
 function tooLong(what: string, lifetimeMs: number, maxMs: number): AuthError {
   const seconds = Math.ceil(lifetimeMs / 1000);
-  const privateDetail = `${what} is ${seconds} s, at most ${maxMs / 1000} s are accepted${unitHint(seconds)}`;
+  const privateDetail = `${what} is ${seconds} s, at most ${maxMs / 1000} s are accepted${timeHint(seconds)}`;
   return new AuthError('lifetime_too_long', { privateDetail });
-}
-
-const FAKED_DATE = ': the test has faked Date; give the gate the clock of its tokens, such as clock: issuer.clock.now';
-
-/** A time in ms that is read as seconds is 50,000 years away. */
-function unitHint(seconds: number): string {
-  return seconds > 1e11 ? ': times are in seconds (RFC 7519 section 2), not in ms' : '';
 }
 
 function checkAudience(got: readonly string[] | undefined, expected: readonly string[] | false): void {

@@ -340,9 +340,9 @@ function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: OfGate
 function audiencesOf({ audience, clientIds, keys, opaque }: ValuesOf<typeof ISSUER_OPTIONS>, preset: Preset) {
   const { audienceCanBeAbsent } = preset;
   if (audience === false && audienceCanBeAbsent) return { audiences: false, opaqueAudiences: false } as const;
-  if (audience === false && clientIds && opaque && keys && hasNoKeys(keys)) {
-    return { audiences: [], opaqueAudiences: false } as const;
-  }
+  const list = isList(keys) ? keys : (keys as { readonly keys?: readonly object[] } | undefined)?.keys;
+  const isWithoutKeys = clientIds && opaque && list?.length === 0;
+  if (audience === false && isWithoutKeys) return { audiences: [], opaqueAudiences: false } as const;
   const at = { factory: FACTORY, name: 'audience' };
   const orFalse = audienceCanBeAbsent ? ', or false to accept tokens without one' : opaque ? FALSE_FOR_OPAQUE : '';
   const audiences = readStrings(audience) ?? refuseOption(at, `${AUDIENCE}${orFalse}`, audience);
@@ -350,10 +350,6 @@ function audiencesOf({ audience, clientIds, keys, opaque }: ValuesOf<typeof ISSU
 }
 
 const FALSE_FOR_OPAQUE = ', or false with clientIds and keys: [] for opaque tokens without one';
-
-function hasNoKeys(jwks: Jwks): boolean {
-  return (isList(jwks) ? jwks : (jwks as { readonly keys?: readonly object[] }).keys)?.length === 0;
-}
 
 function wrong(what: string): TypeError {
   return new TypeError(`${FACTORY}(): ${what}`);

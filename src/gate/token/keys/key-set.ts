@@ -142,9 +142,8 @@ export class KeySet {
       throw new AuthError('algorithm_not_allowed', { privateDetail: `the key is not for ${algorithm}` });
     }
     if (fitting.length > 1 && keyId !== undefined) {
-      throw new AuthError('unusable_key', {
-        privateDetail: `the key set has several keys with its kid for ${algorithm}`,
-      });
+      const privateDetail = `the key set has several keys with its kid for ${algorithm}`;
+      throw new AuthError('unusable_key', { privateDetail });
     }
     return fitting.length === 1 ? fitting[0] : undefined;
   }

@@ -327,11 +327,8 @@ export class KeyRefresh {
 
   /** The refusal while it cannot be told whether a key is good: 503 until the pause after a failure is over. */
   unavailable(): AuthError {
-    const { lastError, waitMs } = this.outage;
-    return new AuthError('keys_unavailable', {
-      privateDetail: lastError,
-      retryAfterSeconds: retryAfterSeconds(waitMs),
-    });
+    const { lastError: privateDetail, waitMs } = this.outage;
+    return new AuthError('keys_unavailable', { privateDetail, retryAfterSeconds: retryAfterSeconds(waitMs) });
   }
 
   /** Aborts the fetch in flight and starts no other. */
