@@ -14,7 +14,8 @@ export function readRequirement(args: readonly unknown[], factory = 'requireScop
   if (args.length === 1 && Array.isArray(first)) return { allOf: readScopeList(first, factory) };
   if (args.length === 1 && typeof first === 'object' && first !== null) {
     if (Object.keys(first).join() !== 'anyOf') throw new TypeError(`${factory}(): expected { anyOf: [...] }`);
-    return { anyOf: readScopeList((first as { anyOf: unknown }).anyOf, factory) };
+    const { anyOf } = first as { anyOf: unknown };
+    return { anyOf: readScopeList(anyOf, factory, Array.isArray(anyOf) ? '' : 'anyOf must be an array: ') };
   }
   return { allOf: readScopeList(args, factory) };
 }

@@ -39,7 +39,11 @@ describe('guards', () => {
       ['nothing', [], `${least} an empty array`],
       ['an empty array', [[]], `${least} an empty array`],
       ['an empty anyOf', [{ anyOf: [] }], `${least} an empty array`],
-      ['anyOf that is not an array', [{ anyOf: 'a' }], `${least} "a"`],
+      [
+        'anyOf that is not an array',
+        [{ anyOf: 'a' }],
+        'requireScope(): anyOf must be an array: expected at least one scope, got "a"',
+      ],
       ['no anyOf', [{}], 'requireScope(): expected { anyOf: [...] }'],
       ['allOf', [{ allOf: ['a'] }], 'requireScope(): expected { anyOf: [...] }'],
       ['anyOf next to something else', [{ anyOf: ['a'], allOf: ['b'] }], 'requireScope(): expected { anyOf: [...] }'],

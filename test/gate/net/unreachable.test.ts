@@ -1,5 +1,6 @@
 import { fetchBytes } from '../../../src/gate/net/http';
 import { connectionHint } from '../../../src/gate/net/unreachable';
+import { messagesIn } from '../../support/messages';
 
 const URL_ = 'https://login.test/keys';
 const PRIVATE_CA =
@@ -58,11 +59,19 @@ describe('what is said about a connection that failed', () => {
     expect(connectionHint(url, 'ENOTFOUND', true, where)).toBe('');
   });
 
-  it('is part of the error of a request', async () => {
-    const refused = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } });
+  const texts = messagesIn('Of a connection that fails');
+  const failures: Readonly<Record<string, readonly [url: string, code: string]>> = {
+    'localhost in a container': ['http://localhost:8080/keys', 'ECONNREFUSED'],
+    'a private CA': ['https://login.test/keys', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  };
+
+  it('has a text for every case', () => {
+    expect(Object.keys(texts)).toEqual(Object.keys(failures));
+  });
+
+  it.each(Object.entries(failures))('is part of the error of a request: %s', async (name, [url, code]) => {
+    const refused = Object.assign(new TypeError('fetch failed'), { cause: { code } });
     const options = { signal: new AbortController().signal, fetch: () => Promise.reject(refused) };
-    await expect(fetchBytes('http://localhost:8080/keys', options)).rejects.toThrow(
-      `http://localhost:8080/keys could not be fetched (ECONNREFUSED)${IN_A_CONTAINER}`,
-    );
+    await expect(fetchBytes(url, options)).rejects.toMatchObject({ message: texts[name] });
   });
 });
