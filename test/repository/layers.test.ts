@@ -16,17 +16,16 @@ interface Limits {
 }
 
 const LIMITS: Readonly<Record<string, Limits>> = {
-  // 800 above its yardstick of 8,300. It had 8,436 lines when the stores left it. Since then `express` has grown by 131, `net` by 123,
-  // `token` by 107, `generation` by 62, `verifier` by 59, all else by 38: for advice that names all that a token lacks, requests over
-  // node:http, introspection responses as servers send them, generations by the time of issue, and presets found by the issuer's URL.
-  // What lies above 9,000 is for a preset for servers without a row, options beside variables, and the count of callers that stay out;
-  // 30 of it load what only some gates need, so that a default gate loads 5,600 at most, and 50 are the class that knows how fresh a log is.
+  // It had 8,436 lines when the stores left it, and its yardstick is 9,100. What came since: advice that names all that a token lacks,
+  // requests over node:http, introspection responses as servers send them, generations by the time of issue, presets found by the
+  // issuer's URL and one for servers without a row, options beside variables, the count of callers that stay out, what a failed
+  // connection lacks. Classes in place of long functions cost 80 of it.
   gate: { maxCodeLines: 9_190, maxSeam: 48 },
   stores: { maxCodeLines: 1_150, maxSeam: 0 },
   client: { maxCodeLines: 250, maxSeam: 0 },
   testing: { maxCodeLines: 5_400, maxSeam: 6 },
-  cli: { maxCodeLines: 5_376, maxSeam: 0 },
-  app: { maxCodeLines: 1_397, maxSeam: 0 },
+  cli: { maxCodeLines: 5_390, maxSeam: 0 },
+  app: { maxCodeLines: 1_400, maxSeam: 0 },
 };
 
 const ROOMS: Readonly<Record<string, (typeof rooms)[number]>> = Object.fromEntries(
