@@ -16,10 +16,12 @@ interface Walk {
 }
 
 const WARM_UP = 50;
+/** A timer that fires during a walk would be counted with it. */
+const NEVER = () => ({ cancel: () => undefined });
 
 async function main(): Promise<void> {
   const issuer = createTestIssuer();
-  const gate = authenticate({ ...issuer.options, exposeReasons: false });
+  const gate = authenticate({ ...issuer.options, exposeReasons: false, schedule: NEVER });
   const app = express();
   app.use('/v1', gate);
   app.get('/v1/orders', requireScope('orders:read'), (_req, res) => void res.json({ id: 'order-1' }));
@@ -29,10 +31,10 @@ async function main(): Promise<void> {
   const fetch = () => new Promise<never>(() => undefined);
 
   const walks: readonly Walk[] = [
-    { name: 'known token', maxFiles: 15, maxFunctions: 38, walk: () => pass(app, known) },
-    { name: 'new token', maxFiles: 25, maxFunctions: 100, walk: () => pass(app, fresh.pop()) },
-    { name: 'expired token', maxFiles: 20, maxFunctions: 92, walk: () => pass(app, expired.pop()) },
-    { name: 'no token', maxFiles: 8, maxFunctions: 24, walk: () => pass(app, undefined) },
+    { name: 'known token', maxFiles: 17, maxFunctions: 38, walk: () => pass(app, known) },
+    { name: 'new token', maxFiles: 27, maxFunctions: 100, walk: () => pass(app, fresh.pop()) },
+    { name: 'expired token', maxFiles: 22, maxFunctions: 92, walk: () => pass(app, expired.pop()) },
+    { name: 'no token', maxFiles: 9, maxFunctions: 24, walk: () => pass(app, undefined) },
     {
       ...{ name: 'authenticate(options)', maxFiles: 30, maxFunctions: 120 },
       walk: () => authenticate({ issuer: name, audience, fetch, logger: false }),
