@@ -16,6 +16,8 @@ interface Walk {
 }
 
 const WARM_UP = 50;
+/** The shortest counts: a busy machine can make one go through a wait that others do not need. */
+const COUNTED = 5;
 /** A timer that fires during a walk would be counted with it. */
 const NEVER = () => ({ cancel: () => undefined });
 
@@ -31,10 +33,10 @@ async function main(): Promise<void> {
   const fetch = () => new Promise<never>(() => undefined);
 
   const walks: readonly Walk[] = [
-    { name: 'known token', maxFiles: 17, maxFunctions: 38, walk: () => pass(app, known) },
-    { name: 'new token', maxFiles: 27, maxFunctions: 100, walk: () => pass(app, fresh.pop()) },
-    { name: 'expired token', maxFiles: 22, maxFunctions: 92, walk: () => pass(app, expired.pop()) },
-    { name: 'no token', maxFiles: 9, maxFunctions: 24, walk: () => pass(app, undefined) },
+    { name: 'known token', maxFiles: 15, maxFunctions: 38, walk: () => pass(app, known) },
+    { name: 'new token', maxFiles: 25, maxFunctions: 100, walk: () => pass(app, fresh.pop()) },
+    { name: 'expired token', maxFiles: 20, maxFunctions: 92, walk: () => pass(app, expired.pop()) },
+    { name: 'no token', maxFiles: 8, maxFunctions: 24, walk: () => pass(app, undefined) },
     {
       ...{ name: 'authenticate(options)', maxFiles: 30, maxFunctions: 120 },
       walk: () => authenticate({ issuer: name, audience, fetch, logger: false }),
@@ -43,7 +45,11 @@ async function main(): Promise<void> {
   console.log('walk                    files   at most   functions   at most');
   for (const { name: title, maxFiles, maxFunctions, walk } of walks) {
     for (let times = 0; times < WARM_UP; times++) await walk();
-    const called = await functionsCalled(walk);
+    let called = await functionsCalled(walk);
+    for (let times = 1; times < COUNTED; times++) {
+      const again = await functionsCalled(walk);
+      if (again.length < called.length) called = again;
+    }
     const files = new Set(called.map(({ url }) => url));
     const columns = [files.size, maxFiles, called.length, maxFunctions].map((count) => String(count).padStart(8));
     console.log(title.padEnd(20) + columns.join('  '));
@@ -51,9 +57,9 @@ async function main(): Promise<void> {
   }
 }
 
-/** One for each time that a walk is made: the last is counted. */
+/** One for each time that a walk is made. */
 function tokens(make: () => string): string[] {
-  return Array.from({ length: WARM_UP + 1 }, make);
+  return Array.from({ length: WARM_UP + COUNTED }, make);
 }
 
 function print(called: Awaited<ReturnType<typeof functionsCalled>>): void {
