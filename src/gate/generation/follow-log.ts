@@ -163,9 +163,7 @@ export class FollowedLog {
   #pauseMs(): number {
     const { pollMs, maxStalenessMs, clock, random } = this.#options;
     const nowMs = clock();
-    const ageMs = this.#freshness.ageMs(nowMs) ?? -1;
-    // Too old where the clock was set, or the process suspended, while the last read waited.
-    if (ageMs < 0 || ageMs > maxStalenessMs || this.#outage.failures > 0) return 0;
+    if (this.#freshness.isOutOfDate(nowMs) || this.#outage.failures > 0) return 0;
     // Jitter of a tenth, so that a fleet does not poll in step.
     const pauseMs = Math.min(pollMs, maxStalenessMs / 3) * (1 - random() / 10);
     return Math.floor(this.#freshness.isWaiting(nowMs) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);

@@ -69,13 +69,18 @@ export class Freshness {
 
   state(nowMs: number): Exclude<GenerationStatus['source'], 'none'> {
     if (this.#readMs === undefined) return 'starting';
-    const ageMs = nowMs - this.#readMs;
-    // After the clock stepped back the age is unknown, which counts as stale until the next read.
-    if (ageMs < 0 || ageMs > this.#limits.maxStalenessMs) return 'stale';
+    if (this.isOutOfDate(nowMs)) return 'stale';
     if (!this.#hasMark) return 'fresh';
     const heardMs = this.#isKeptLongEnough() && !this.isWaiting(nowMs) ? this.#heardMs : undefined;
     if (heardMs === undefined) return this.#wasFresh ? 'stale' : 'starting';
     return nowMs - heardMs > this.#limits.maxSilenceMs ? 'silent' : 'fresh';
+  }
+
+  /** Whether the last complete read is too old: also where the clock was set, or the process suspended, since it began. */
+  isOutOfDate(nowMs: number): boolean {
+    const ageMs = this.#readMs === undefined ? -1 : nowMs - this.#readMs;
+    // After the clock stepped back the age is unknown until the next read.
+    return ageMs < 0 || ageMs > this.#limits.maxStalenessMs;
   }
 
   /** Whether a mark that moves is waited for. */
