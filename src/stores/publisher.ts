@@ -71,7 +71,7 @@ const PUBLISHER_OPTIONS = {
   source: APPENDABLE_SOURCE,
   changes: option.required(option.callable<PublisherOptions['changes']>()),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
+  timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 600_000 }, 2_000),
   ...dependencies('clock', 'schedule', 'logger'),
 } satisfies TableOf<PublisherOptions>;
 

@@ -93,7 +93,7 @@ const BRIDGE_OPTIONS = {
     ),
   ),
   state: option.required(option.withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
-  pollMs: option.number({ unit: 'ms', min: 1, integer: true }, 1_000),
+  pollMs: option.number({ unit: 'milliseconds', min: 1, integer: true }, 1_000),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   ...dependencies('clock', 'schedule', 'logger'),
 } satisfies TableOf<BridgeOptions<unknown>>;

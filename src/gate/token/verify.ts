@@ -200,8 +200,9 @@ function checkAudience(got: readonly string[] | undefined, expected: readonly st
   }
 }
 
+const CONFIRMATIONS = ['jwk', 'jwe', 'jku', 'kid', 'jkt', 'x5t#S256', 'osc'];
 /** The confirmation methods that IANA has registered (RFC 7800 section 6.2), understood here whether a gate can check their proof or not. */
-export const REGISTERED_CONFIRMATIONS: ReadonlySet<string> = new Set('jwk jwe jku kid jkt x5t#S256 osc'.split(' '));
+export const REGISTERED_CONFIRMATIONS: ReadonlySet<string> = new Set(CONFIRMATIONS);
 
 /**
  * Every registered method has to be proven. Any other member is not understood and is ignored (RFC 7800 section 3.1), but does not

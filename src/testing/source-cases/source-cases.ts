@@ -82,15 +82,16 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Co
 }
 
 const ODD_CLIENT_IDS = [
-  ...[
-    '__proto__',
-    ' leading and trailing ',
-    'a:b::c',
-    `it's "quoted", \\ and %41`,
-    '{tag}*?[a-z]',
-    'Ünïcödé-日本語-🧾',
-  ],
-  ...['e\u0301', '\u00e9', '\u0001\u007f\u200b\u2028', 'x'.repeat(2_048)],
+  '__proto__',
+  ' leading and trailing ',
+  'a:b::c',
+  `it's "quoted", \\ and %41`,
+  '{tag}*?[a-z]',
+  'Ünïcödé-日本語-🧾',
+  'e\u0301',
+  '\u00e9',
+  '\u0001\u007f\u200b\u2028',
+  'x'.repeat(2_048),
 ];
 
 /** Requirements on sources, each with its test. */

@@ -265,7 +265,7 @@ export function scopeAdvice(claims: JsonObject, settings: AdviceContext): Advice
   if (odd) return { why: `claim ${odd[0]} is ${odd[1]}, expected ${SCOPE_FORMS}: it counts as absent` };
   const useless = readClaims
     .flatMap((claim) => namesOfClaim(claims, claim))
-    .filter((name) => !(settings.scopes?.map?.has(name) ?? (!settings.scopes || isScopeToken(name))));
+    .filter((name) => !grantsScope(name, settings.scopes));
   if (useless.length > 0) {
     const why = `no scope comes from ${quoted(useless)}; if these are permissions, say which scopes they grant`;
     return { why, option: 'scopes.map', value: { [useless[0] as string]: ['orders:read'] } };
@@ -293,6 +293,10 @@ export function scopeHint(auth: Auth, issuers: GateSettings['issuers']): string 
   const scopeClaims = originOf(auth)?.key ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
   const advice = scopeAdvice(auth.claims, { ...settings, preset: { ...preset, scopeClaims } });
   return advice ? `; ${advice.why}` : '';
+}
+
+function grantsScope(name: string, rule: ScopeRule | undefined): boolean {
+  return rule?.map ? rule.map.has(name) : !rule || isScopeToken(name);
 }
 
 function claimsWithNames(claims: JsonObject): readonly Path[] {
