@@ -10,7 +10,7 @@ export { systemSchedule } from './core/clock';
 // Logs of stores wait for their engine no longer than a limit.
 export { withTimeLimit } from './core/clock';
 // Callbacks of a publisher's app are called as those of a gate.
-export { ask, notify } from './core/callbacks';
+export { called, callUnwaited } from './core/callbacks';
 // The command prints what others sent without control characters of a terminal.
 export { escapeUnsafe } from './core/logger';
 // A log and the console show paths without tokens in them.

@@ -3,11 +3,11 @@ import type { Dependencies } from 'tillgate';
 import { describeFailure, isEarly, isSameMark, noResponse, requireChange, SourceError } from 'tillgate/generations';
 import type { Change, GenerationSource, Mark, Timer, Unit } from 'tillgate/generations';
 import {
-  ask,
+  called,
+  callUnwaited,
   dependencies,
   errorText,
   keptMsOf,
-  notify,
   option,
   Outage,
   readOptions,
@@ -111,7 +111,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
   const publisher = new LogPublisher(given);
   const failed = (error: unknown): void =>
     given.logger.error({ error: errorText(error) }, 'generations are no longer published');
-  notify(() => publisher.start(), failed);
+  callUnwaited(() => publisher.start(), failed);
   return {
     publish: (clientId, generation) => publisher.publish(clientId, generation),
     ready: () => publisher.ready,
@@ -215,7 +215,7 @@ class LogPublisher {
    */
   async #beginEpoch(): Promise<void> {
     const record: Change[] = [];
-    for await (const change of await ask(this.#options.changes)) record.push(change);
+    for await (const change of await called(this.#options.changes)) record.push(change);
     const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs: this.#keptMs() };
     const before = await this.#append([], { expected: undefined, mark: first });
     if (!isSameMark(before, first)) {
@@ -287,7 +287,7 @@ class LogPublisher {
     const { source, timeoutMs, schedule } = this.#options;
     // The record is no longer kept from here: a later mark would call a log complete that lacks what changed since.
     if (this.#isClosed) throw new SourceError('the publisher is closed');
-    const appended = ask(() => source.append(changes, unit));
+    const appended = called(() => source.append(changes, unit));
     return withTimeLimit(appended, timeoutMs, schedule, noResponse);
   }
 

@@ -11,8 +11,8 @@ import { listFiles, nodesOf } from './sources';
 
 const SRC = resolve(__dirname, '../../src/gate');
 const FOLDERS = ['core', 'net', 'token', 'generation', 'verifier', 'express', 'possession'];
-/** `limited` is `ask` with a time limit, where a file has one. */
-const WAYS = ['notify', 'ask', 'valueOf', 'limited'];
+/** `limited` is `called` with a time limit, where a file has one. */
+const WAYS = ['callUnwaited', 'called', 'callNow', 'limited'];
 
 /** Options that are guarded where they are read, in `readOptions()`: any call of them is safe. */
 const GUARDED = ['logger', 'schedule', 'info', 'warn', 'error'];

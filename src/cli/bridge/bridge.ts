@@ -3,10 +3,10 @@ import { describeFailure, isEarly } from 'tillgate/generations';
 import type { Change, GenerationSource, Timer } from 'tillgate/generations';
 import type { Publisher, PublisherOptions } from '@tillgate/stores';
 import {
+  callUnwaited,
   dependencies,
   errorText,
   keptMsOf,
-  notify,
   option,
   Outage,
   readOptions,
@@ -114,7 +114,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   const bridge = new ChangeBridge(given);
   const failed = (error: unknown): void =>
     given.logger.error({ error: errorText(error) }, 'changes of credentials are no longer followed');
-  notify(() => bridge.poll(), failed);
+  callUnwaited(() => bridge.poll(), failed);
   return { ready: () => bridge.ready, status: () => bridge.status(), close: () => bridge.close() };
 }
 

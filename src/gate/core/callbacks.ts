@@ -9,7 +9,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Calls a function that nothing waits for. Errors and rejections go to `failed` only. */
-export function notify(call: () => unknown, failed: (error: unknown) => void): void {
+export function callUnwaited(call: () => unknown, failed: (error: unknown) => void): void {
   function fail(error: unknown): void {
     try {
       failed(error);
@@ -26,12 +26,12 @@ export function notify(call: () => unknown, failed: (error: unknown) => void): v
 }
 
 /** Calls a function that may return a promise; a throw becomes a rejection. */
-export async function ask<Value>(call: () => Value | PromiseLike<Value>): Promise<Value> {
+export async function called<Value>(call: () => Value | PromiseLike<Value>): Promise<Value> {
   return call();
 }
 
 /** Calls a function that must return a value now; if it returns a promise, its rejection is ignored. */
-export function valueOf<Value>(call: () => Value): Value {
+export function callNow<Value>(call: () => Value): Value {
   const value = call();
   if (isThenable(value)) Promise.resolve(value).then(undefined, () => undefined);
   return value;

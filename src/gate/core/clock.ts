@@ -1,5 +1,5 @@
 import * as timers from 'node:timers';
-import { notify } from './callbacks';
+import { callUnwaited } from './callbacks';
 
 /** The real timers: an app that fakes timers in its tests still gets decisions. */
 const { setTimeout, clearTimeout } = timers;
@@ -58,8 +58,8 @@ export function guardSchedule(schedule: Schedule, failed: (error: unknown) => vo
   if (guardedSchedules.has(schedule)) return schedule;
   const made: Schedule = (task, delayMs) => {
     let timer: Timer | undefined;
-    notify(() => void (timer = schedule(() => notify(task, failed), delayMs)), failed);
-    return { cancel: () => notify(() => timer?.cancel(), failed) };
+    callUnwaited(() => void (timer = schedule(() => callUnwaited(task, failed), delayMs)), failed);
+    return { cancel: () => callUnwaited(() => timer?.cancel(), failed) };
   };
   guardedSchedules.add(made);
   return made;

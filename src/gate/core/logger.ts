@@ -1,4 +1,4 @@
-import { notify } from './callbacks';
+import { callUnwaited } from './callbacks';
 import { attempt } from './objects';
 
 /** Where a gate reports to. pino, bunyan and the like fit as they are. Fields never hold a token, a secret or a header value. */
@@ -20,7 +20,7 @@ export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
 
 /** Test environments replace the methods of the console by ones that throw. */
 function writeLine(level: 'warn' | 'error', fields: object, message: string): void {
-  notify(
+  callUnwaited(
     () => console[level](`tillgate: ${message} ${escapeNonAscii(JSON.stringify(fields))}`),
     () => undefined,
   );
@@ -46,9 +46,9 @@ export function guardLogger(logger: Logger): Logger {
     consoleLogger.error({ error: errorText(error) }, 'the logger failed, further failures of it are not reported');
   }
   const made: Logger = {
-    info: (fields, message) => notify(() => logger.info(fields, message), failed),
-    warn: (fields, message) => notify(() => logger.warn(fields, message), failed),
-    error: (fields, message) => notify(() => logger.error(fields, message), failed),
+    info: (fields, message) => callUnwaited(() => logger.info(fields, message), failed),
+    warn: (fields, message) => callUnwaited(() => logger.warn(fields, message), failed),
+    error: (fields, message) => callUnwaited(() => logger.error(fields, message), failed),
   };
   guardedLoggers.set(logger, made);
   guardedLoggers.set(made, made);

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isThenable, valueOf } from '../core/callbacks';
+import { callNow, isThenable } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
 import { attempt } from '../core/objects';
@@ -173,7 +173,7 @@ export function requireClaim<
       return new AuthError('claim_refused', { privateDetail, cause });
     }
     try {
-      const result: unknown = valueOf(() => test(value, req as object as Req));
+      const result: unknown = callNow(() => test(value, req as object as Req));
       return isThenable(result) ? Promise.resolve(result).then(refusalOf, failed) : refusalOf(result);
     } catch (cause) {
       return failed(cause);

@@ -1,4 +1,4 @@
-import { notify } from '../core/callbacks';
+import { callUnwaited } from '../core/callbacks';
 import { decisionChannel } from '../core/status';
 import type { Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
@@ -80,7 +80,7 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
     Object.defineProperty(decision, 'request', { value: req });
     if (isPublished) decisionChannel.publish(decision);
     // An observer decides nothing: whether it throws or rejects, the response stays the same.
-    notify(
+    callUnwaited(
       () => onDecision?.(decision, req),
       (error) => logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed'),
     );

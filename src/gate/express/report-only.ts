@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { notify } from '../core/callbacks';
+import { callUnwaited } from '../core/callbacks';
 import { withTimeLimit, type Timer } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
@@ -169,7 +169,7 @@ function begin(
     res.once('finish', () => {
       for (const one of first) {
         const compared = (): unknown => Promise.all(one.work).then(() => compare(one, req, res));
-        notify(compared, (error) => logFailure(one, error));
+        callUnwaited(compared, (error) => logFailure(one, error));
       }
     });
   }

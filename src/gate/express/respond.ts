@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { notify } from '../core/callbacks';
+import { callUnwaited } from '../core/callbacks';
 import {
   AuthError,
   DEFAULT_PRESENTATION,
@@ -87,7 +87,7 @@ export function handleRejection(
     .catch((error: unknown) => {
       logger.error({ error: errorText(error) }, 'next() threw');
       // What other middleware has put over the methods of the response may throw too.
-      notify(
+      callUnwaited(
         () => sendInternalError(req, res),
         () => res.destroy(),
       );

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { withTimeLimit, type Clock, type Schedule, type Timer } from '../core/clock';
-import { notify } from '../core/callbacks';
+import { callUnwaited } from '../core/callbacks';
 import type { ActivityPublisher, GenerationStatus } from '../core/status';
 import { errorText, type Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
@@ -100,7 +100,7 @@ export class FollowedLog {
     this.settled.then(cancel, cancel);
     const failed = (error: unknown): void =>
       logger.error({ issuer, error: errorText(error) }, 'generations are no longer read');
-    notify(() => this.#follow(), failed);
+    callUnwaited(() => this.#follow(), failed);
   }
 
   state(): Exclude<GenerationStatus['source'], 'none'> {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { ask } from '../core/callbacks';
+import { called } from '../core/callbacks';
 import { timeHint } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { ActivityPublisher, type GenerationStatus } from '../core/status';
@@ -145,7 +145,7 @@ export class Follower {
     const { source, ownsSource } = this.#options;
     this.#activity.publish('closed');
     this.#log?.close();
-    if (ownsSource) await ask(() => source?.close?.());
+    if (ownsSource) await called(() => source?.close?.());
   }
 
   /** Returns the known floor, which holds even while the floors are stale. */

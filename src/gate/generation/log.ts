@@ -1,4 +1,4 @@
-import { ask, notify } from '../core/callbacks';
+import { called, callUnwaited } from '../core/callbacks';
 import { errorLabel } from '../core/logger';
 
 /** Tokens of this client with a lower generation are refused. */
@@ -79,9 +79,9 @@ export type GenerationLog = GenerationSource & Required<Pick<GenerationSource, '
 export function openReader(source: GenerationSource): LogReader {
   let reader: LogReader | undefined;
   return {
-    next: (waitMs) => ask(() => (reader ??= source.reader()).next(waitMs)),
+    next: (waitMs) => called(() => (reader ??= source.reader()).next(waitMs)),
     close: () =>
-      notify(
+      callUnwaited(
         () => reader?.close(),
         () => undefined,
       ),

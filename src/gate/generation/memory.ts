@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { notify } from '../core/callbacks';
+import { callUnwaited } from '../core/callbacks';
 import { dependencies, readOptions, type Dependencies, type TableOf } from '../core/options';
 import { keptMsOf, steadyTime, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
@@ -69,7 +69,7 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
 
   function subscribe(listener: () => void): () => void {
     // One entry per subscription, even if two share a function.
-    const own = (): void => notify(listener, () => undefined);
+    const own = (): void => callUnwaited(listener, () => undefined);
     listeners.add(own);
     return () => void listeners.delete(own);
   }

@@ -1,5 +1,5 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
-import { notify } from '../core/callbacks';
+import { callUnwaited } from '../core/callbacks';
 import { decisionChannel, generationsChannel, introspectionChannel, keysChannel } from '../core/status';
 import type { Activity, IntrospectionStatus, GenerationStatus, KeyStatus } from '../core/status';
 import { REASONS } from '../core/reasons';
@@ -42,7 +42,7 @@ export function observe(): () => void {
   ].map(([channel, take]) => {
     // Node reports what a subscriber throws as an uncaught exception.
     const subscriber = (message: unknown): void => {
-      notify(
+      callUnwaited(
         () => (take as (message: unknown) => void)(message),
         (error) => peer.module.diag.error('tillgate', error),
       );

@@ -1,6 +1,6 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { ask } from '../core/callbacks';
+import { called } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { escapeUnsafe, loggablePath } from '../core/logger';
 import { isObject, NO_OPTIONS } from '../core/objects';
@@ -162,7 +162,7 @@ async function remember(
   const name = createHash('sha256').update(`${thumbprint}\n${id}`).digest().subarray(0, 16).toString('base64url');
   let isNew: boolean;
   try {
-    isNew = await ask(() => store.remember(name, untilMs + clockDifferenceMs, client));
+    isNew = await called(() => store.remember(name, untilMs + clockDifferenceMs, client));
   } catch (cause) {
     if (cause instanceof AuthError && cause.reason === 'too_many_proofs') throw cause;
     throw new AuthError('replay_store_unavailable', { cause });

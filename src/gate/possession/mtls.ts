@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { valueOf } from '../core/callbacks';
+import { callNow } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { NO_OPTIONS } from '../core/objects';
 import { option, readOptions, type TableOf } from '../core/options';
@@ -84,7 +84,7 @@ function forwardedReader(
   return function thumbprintOfForwarded(request) {
     try {
       // The app's function gets the app's request.
-      const given: unknown = valueOf(() => certificate(request as IncomingMessage));
+      const given: unknown = callNow(() => certificate(request as IncomingMessage));
       if (given instanceof X509Certificate) return hash(given.raw);
       if (typeof given !== 'string' || given.length > MAX_LENGTH) return undefined;
       const known = thumbprints.get(given, NO_OPTIONS);

@@ -1,4 +1,4 @@
-import { notify } from '../core/callbacks';
+import { callUnwaited } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import type { Timer } from '../core/clock';
 import { errorText } from '../core/logger';
@@ -143,7 +143,7 @@ export class HeldCallers {
   #call({ auth: { issuer, clientId }, end }: Held, reason: HoldEnd): void {
     const { logger } = this.#settings;
     const message = 'the function given to hold() failed';
-    notify(
+    callUnwaited(
       () => end(reason),
       (error) => logger.error({ issuer, clientId, error: errorText(error) }, message),
     );

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { ask, notify, valueOf } from '../../../src/gate/core/callbacks';
+import { callNow, callUnwaited, called } from '../../../src/gate/core/callbacks';
 import { consoleLogger, errorLabel, errorText, guardLogger } from '../../../src/gate/core/logger';
 import { dependencies, readOptions } from '../../../src/gate/core/options';
 import { recordingLogger } from '../../support/log';
@@ -36,28 +36,28 @@ const FAILURES: readonly (readonly [string, () => unknown])[] = [
 ];
 
 describe('code of others', () => {
-  it.each(FAILURES)('that %s ends no process: notify() hands the failure over once', async (_what, fail) => {
+  it.each(FAILURES)('that %s ends no process: callUnwaited() hands the failure over once', async (_what, fail) => {
     const failures: unknown[] = [];
-    notify(fail, (error) => void failures.push(error));
+    callUnwaited(fail, (error) => void failures.push(error));
     await turn();
     expect(failures).toHaveLength(1);
-    notify(fail, () => {
+    callUnwaited(fail, () => {
       throw new Error('so does the report');
     });
   });
 
   it.each(FAILURES.filter(([what]) => what !== 'returns what cannot be read'))(
-    'that %s rejects through ask()',
+    'that %s rejects through called()',
     async (_what, fail) => {
-      await expect(ask(fail)).rejects.toBeDefined();
-      expect(await ask(() => 1)).toBe(1);
+      await expect(called(fail)).rejects.toBeDefined();
+      expect(await called(() => 1)).toBe(1);
     },
   );
 
-  it('that returns a promise by mistake leaves no rejection behind valueOf()', async () => {
-    expect(valueOf(() => 1)).toBe(1);
-    await expect(valueOf(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    void valueOf(() => Promise.reject(new Error('broken')));
+  it('that returns a promise by mistake leaves no rejection behind callNow()', async () => {
+    expect(callNow(() => 1)).toBe(1);
+    await expect(callNow(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    void callNow(() => Promise.reject(new Error('broken')));
   });
 
   it.each([

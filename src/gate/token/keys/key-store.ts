@@ -1,4 +1,4 @@
-import { ask } from '../../core/callbacks';
+import { called } from '../../core/callbacks';
 import { withTimeLimit, type Clock, type Schedule } from '../../core/clock';
 import { errorLabel, type Logger } from '../../core/logger';
 import { attempt } from '../../core/objects';
@@ -49,7 +49,7 @@ export function keptKeys({
 }): KeptKeys {
   const outage = new Outage({ firstMs: 0, longestMs: 0 }, clock);
   const limited = <Value>(work: () => Promise<Value>): Promise<Value> =>
-    withTimeLimit(ask(work), STORE_TIMEOUT_MS, schedule, (limitMs) => new Error(`no response in ${limitMs} ms`));
+    withTimeLimit(called(work), STORE_TIMEOUT_MS, schedule, (limitMs) => new Error(`no response in ${limitMs} ms`));
 
   return {
     async load() {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { notify } from '../../core/callbacks';
+import { callUnwaited } from '../../core/callbacks';
 import { AuthError } from '../../core/errors';
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import { ActivityPublisher, type KeyStatus } from '../../core/status';
@@ -200,7 +200,7 @@ export class KeyRefresh {
   /** The same, where nothing waits for it. */
   refreshLater(): void {
     const { issuer, logger } = this.#options;
-    notify(
+    callUnwaited(
       () => this.refresh(),
       (error) => logger.error({ issuer, error: errorText(error) }, 'the key set is not refreshed'),
     );
