@@ -1,6 +1,7 @@
 // What comes with the package, or is installed for its scaffold, must be free to use and must not run anything when it
 // is installed: checks every dependency and peer, and what those depend on.
 import { existsSync, readFileSync } from 'node:fs';
+import { comingWith, packages } from './lock-file.mjs';
 
 const ALLOWED = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0'];
 /** Read by hand: the version belongs to it, so that a new one is read again. */
@@ -10,16 +11,16 @@ const READ = {
   // Python's licence: permissive like the others. For the command line of js-yaml, which is not used.
   'argparse@3.0.4': 'PSF-2.0',
 };
+const KINDS = ['dependencies', 'optionalDependencies', 'peerDependencies'];
 const RUN_BY_INSTALL = ['preinstall', 'install', 'postinstall'];
 
 const read = (path) => JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
-const lock = read('package-lock.json').packages;
 /** What users install. */
 const ROOMS = read('src/rooms.json').flatMap(({ folder, isPublished }) => (isPublished ? [`src/${folder}`] : []));
-const manifests = [...new Set(ROOMS.flatMap((room) => [...comingWith(room)]))]
+const manifests = [...new Set(ROOMS.flatMap((room) => [...comingWith(room, KINDS)]))]
   // Packages of other platforms are in the lock file, but not installed.
-  .filter((path) => existsSync(new URL(`../${path}/package.json`, import.meta.url)))
-  .map((path) => ({ ...read(`${path}/package.json`), hasInstallScript: lock[path].hasInstallScript }));
+  .filter((path) => !packages[path].link && existsSync(new URL(`../${path}/package.json`, import.meta.url)))
+  .map((path) => ({ ...read(`${path}/package.json`), hasInstallScript: packages[path].hasInstallScript }));
 
 const problems = [
   ...manifests.flatMap(problemsOf),
@@ -28,27 +29,6 @@ const problems = [
 for (const problem of problems) console.error(problem);
 console.log(`${manifests.length} dependencies checked, ${problems.length} problems`);
 process.exitCode = problems.length > 0 || manifests.length === 0 ? 1 : 0;
-
-/** Paths in the lock file of what a package depends on, directly or not. */
-function comingWith(path, seen = new Set()) {
-  const { dependencies, optionalDependencies, peerDependencies } = lock[path];
-  for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
-    const found = resolvedFrom(path, name);
-    // An optional peer need not be installed.
-    if (found === undefined || seen.has(found) || lock[found].link) continue;
-    comingWith(found, seen.add(found));
-  }
-  return seen;
-}
-
-/** Node's lookup: the nearest node_modules that has it. */
-function resolvedFrom(path, name) {
-  const candidate = `${path}${path === '' ? '' : '/'}node_modules/${name}`;
-  if (candidate in lock) return candidate;
-  if (path === '') return undefined;
-  // The folder of a room is in no node_modules: what is above it is the root.
-  return resolvedFrom(path.slice(0, Math.max(0, path.lastIndexOf('/node_modules/'))), name);
-}
 
 function problemsOf(manifest) {
   const name = `${manifest.name}@${manifest.version}`;

@@ -5,9 +5,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
+import { comingWith, lock, packages } from './lock-file.mjs';
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../${name}`, import.meta.url), 'utf8'));
-const { packages, ...lock } = read('package-lock.json');
 const out = resolve(process.argv[2] ?? '.packages');
 mkdirSync(out, { recursive: true });
 
@@ -22,21 +22,22 @@ function writeSbom(room) {
     exports: _exports,
     ...manifest
   } = read(`src/${room}/package.json`);
-  const own = withoutPeers(packages[`src/${room}`]);
-  const found = new Map();
-  addDependencies(`src/${room}`, found);
+  const found = [...comingWith(`src/${room}`)];
   // npm names the document after the folder.
   const folder = join(scratch, basename(manifest.name));
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
-  const all = { '': own, ...Object.fromEntries(found) };
+  const all = Object.fromEntries([
+    ['', withoutPeers(packages[`src/${room}`])],
+    ...found.map((path) => [path, entryOf(path)]),
+  ]);
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ ...lock, name: manifest.name, packages: all }));
   const ask = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'library'];
   const document = execFileSync('npm', ask, { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 26 });
   const { components } = JSON.parse(document);
-  if (components.length !== found.size) {
+  if (components.length !== found.length) {
     console.error(
-      `${manifest.name}: the document has ${components.length} components, package-lock.json ${found.size}`,
+      `${manifest.name}: the document has ${components.length} components, package-lock.json ${found.length}`,
     );
     process.exitCode = 1;
   }
@@ -45,24 +46,11 @@ function writeSbom(room) {
   console.log(`${file}: ${components.length} components`);
 }
 
-/** Adds what a package depends on, directly or not; a room as the package that it is published as. */
-function addDependencies(path, found) {
-  for (const name of Object.keys(packages[path].dependencies ?? {})) {
-    const key = resolvedFrom(path, name);
-    if (found.has(key)) continue;
-    const { link, resolved } = packages[key];
-    const { dev: _dev, peer: _peer, ...entry } = withoutPeers(packages[link ? resolved : key]);
-    found.set(key, entry);
-    addDependencies(link ? resolved : key, found);
-  }
-}
-
-/** Node's lookup: the nearest node_modules that has it. */
-function resolvedFrom(path, name) {
-  const candidate = `${path}${path === '' ? '' : '/'}node_modules/${name}`;
-  if (candidate in packages) return candidate;
-  if (path === '') throw new Error(`package-lock.json has no ${name}`);
-  return resolvedFrom(path.slice(0, Math.max(0, path.lastIndexOf('/node_modules/'))), name);
+/** A room as the package that it is published as. */
+function entryOf(path) {
+  const { link, resolved } = packages[path];
+  const { dev: _dev, peer: _peer, ...entry } = withoutPeers(packages[link ? resolved : path]);
+  return entry;
 }
 
 function withoutPeers({ peerDependencies: _peers, peerDependenciesMeta: _meta, devDependencies: _dev, ...entry }) {

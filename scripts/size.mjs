@@ -5,10 +5,12 @@ import { Session } from 'node:inspector/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { comingWith } from './lock-file.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SRC = join(ROOT, 'src');
 const load = createRequire(import.meta.url);
+const EXPRESS = 'node_modules/express';
 const ROOMS = load(join(SRC, 'rooms.json')).map(({ folder }) => folder);
 
 printFolders();
@@ -101,35 +103,21 @@ function countLines(path) {
 
 /** Packages and MB of a production install, express included: by the lock file, in the sizes that they have here. */
 function printInstalls() {
-  const { packages } = load(join(ROOT, 'package-lock.json'));
-  const { dependencies, files } = load(join(SRC, 'gate/package.json'));
+  const { files } = load(join(SRC, 'gate/package.json'));
   const own = sum(
     files.map((name) => ({ bytes: bytesOf([join(SRC, 'gate', name), join(ROOT, name)].find(existsSync)) })),
     'bytes',
   );
-  const install = (names, extra = 0) => {
-    const found = new Set();
-    for (const name of names) addPackages(packages, '', name, found);
+  const install = (folders, extra = 0) => {
+    const found = new Set(folders.flatMap((folder) => [folder, ...comingWith(folder)]));
     const bytes = [...found].reduce((total, path) => total + bytesOf(join(ROOT, path), 'node_modules'), extra);
     return { packages: found.size + (extra > 0 ? 1 : 0), MB: Math.round(bytes / 1e5) / 10 };
   };
   console.table({
-    'express alone': install(['express']),
-    'express-oauth2-jwt-bearer': install(['express', 'express-oauth2-jwt-bearer']),
-    tillgate: install(['express', ...Object.keys(dependencies)], own),
+    'express alone': install([EXPRESS]),
+    'express-oauth2-jwt-bearer': install([EXPRESS, 'node_modules/express-oauth2-jwt-bearer']),
+    tillgate: install([EXPRESS, ...comingWith('src/gate')], own),
   });
-}
-
-/** Adds the package that `from` resolves `name` to, and what it depends on. */
-function addPackages(packages, from, name, found) {
-  const path = `${from}${from && '/'}node_modules/${name}`;
-  if (!packages[path] && from) {
-    const parent = from.slice(0, Math.max(0, from.lastIndexOf('node_modules/') - 1));
-    return addPackages(packages, parent, name, found);
-  }
-  if (!packages[path] || found.has(path)) return;
-  found.add(path);
-  for (const next of Object.keys(packages[path].dependencies ?? {})) addPackages(packages, path, next, found);
 }
 
 /** On a disk with blocks of 4 KiB. */
