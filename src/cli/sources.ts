@@ -68,20 +68,21 @@ function stampedLog(clientId: string): string {
 /** Opens the source of `--generations`, which replaces TILLGATE_GENERATIONS, whatever the API compares; the caller closes it. */
 export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   const replaced = { ...env, TILLGATE_GENERATIONS: given, TILLGATE_GENERATION_CLAIM: undefined };
-  const read = given === undefined ? readSettings(env) : made(() => readSettings(replaced));
+  const read = given === undefined ? readSettings(env) : orUsageError(() => readSettings(replaced));
   const settings = apiSettings(read);
   const { generationSource: url, allowHttp } = settings;
   if (url === undefined) {
     const example = 'redis://..., postgres://... or http(s)://...';
     throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
   }
-  return authorizedGenerations(settings, { fetch }) ?? made(() => generationsFromUrl(url, { fetch, load, allowHttp }));
+  const authorized = authorizedGenerations(settings, { fetch });
+  return authorized ?? orUsageError(() => generationsFromUrl(url, { fetch, load, allowHttp }));
 }
 
-/** What `make` returns; its errors are about options of the command. */
-export function made<Made>(make: () => Made): Made {
+/** What `call` returns; what it throws is about options of the command, and becomes a usage error. */
+export function orUsageError<Value>(call: () => Value): Value {
   try {
-    return make();
+    return call();
   } catch (error) {
     throw new CliError((error as Error).message, EXIT.usage);
   }

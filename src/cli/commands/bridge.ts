@@ -11,7 +11,7 @@ import { print } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 import { givenSecret } from '../credentials';
 import { openLog } from '../log';
-import { made, openSource } from '../sources';
+import { openSource, orUsageError } from '../sources';
 
 /** `tillgate bridge keycloak`: publishes the changes of clients of a Keycloak realm as floors, until it is stopped. */
 export async function keycloak(context: CommandContext, options: CommandOptions): Promise<void> {
@@ -24,7 +24,9 @@ export async function keycloak(context: CommandContext, options: CommandOptions)
     throw new CliError('give --client and --secret-file: a client whose service account may view events', EXIT.usage);
   }
   const client = { clientId: options.client, clientSecret };
-  const reports = made(() => keycloakChanges({ url, ...client, allowHttp, maxTokenAgeSeconds, fetch: io.fetch }));
+  const reports = orUsageError(() =>
+    keycloakChanges({ url, ...client, allowHttp, maxTokenAgeSeconds, fetch: io.fetch }),
+  );
   const source = openSource(io, options.generations);
   try {
     if (!source.append) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);

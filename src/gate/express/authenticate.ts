@@ -12,7 +12,7 @@ import type * as Held from '../verifier/held';
 import type { Auth, AuthenticateOptions } from '../verifier/options';
 import { readGateOptions, type GateInternals, type GateSettings } from '../verifier/read-options';
 import { GateVerifier, rememberGate } from '../verifier/verifier';
-import { decisionOf, startTiming, type Accepted, type Decide, type Timing } from './decision';
+import { decisionMaker, startTiming, type Accepted, type Decide, type Timing } from './decision';
 import { scopesOfRoute } from './guard';
 import { decisionRecorder } from './recorder';
 import { addressOf, asNodeRequest, callerOf, openState, registerCopy } from './request-state';
@@ -95,7 +95,7 @@ export function createGate(options: AuthenticateOptions = {}, internals?: Partia
   const verifier = new GateVerifier(settings);
   registerCopy();
   const { logger, optional } = settings;
-  const decide = decisionOf(verifier);
+  const decide = decisionMaker(verifier);
   const requests = new RequestGate(verifier, decide);
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {

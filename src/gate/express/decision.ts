@@ -44,7 +44,7 @@ export type Decide = (
 const ANONYMOUS: Accepted = Object.freeze({ auth: undefined });
 
 /** Makes the decision of a gate, for its middleware, for `verify()` and for `reportOnly()`. */
-export function decisionOf(verifier: GateVerifier): Decide {
+export function decisionMaker(verifier: GateVerifier): Decide {
   const { settings, possession } = verifier;
   const { challenges, optional } = settings;
   const acceptsDpop = challenges.length > 0;

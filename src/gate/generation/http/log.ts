@@ -162,17 +162,17 @@ function readConnection(options: HttpGenerationsOptions) {
   // Node's error repeats its input, and with it the password.
   const url = parseUrl(given);
   if (!url || !/^https?:$/.test(url.protocol) || url.hash !== '') {
-    refuseResponse('option "url" must be an absolute http: or https: URL without a fragment');
+    throwOptionError('option "url" must be an absolute http: or https: URL without a fragment');
   }
   if (!allowHttp && !isSecureUrl(url.href)) {
-    refuseResponse('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
+    throwOptionError('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
   }
   const headers = ownMembers(givenHeaders ?? {}) as Record<string, string>;
   if (hasUserInfo(url.href)) {
     if (headers['authorization'] !== undefined)
-      refuseResponse('credentials in "url" and an Authorization header exclude each other');
+      throwOptionError('credentials in "url" and an Authorization header exclude each other');
     const credentials = attempt(() => decodeURIComponent(`${url.username}:${url.password}`));
-    if (credentials === undefined) refuseResponse('the credentials in "url" must be percent-encoded');
+    if (credentials === undefined) throwOptionError('the credentials in "url" must be percent-encoded');
     headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`;
   }
   [url.username, url.password] = ['', ''];
@@ -191,12 +191,12 @@ function readHeaders(given: unknown): Readonly<Record<string, string>> | undefin
   for (const [name, value] of Object.entries(given)) {
     const isValid = typeof value === 'string' && HEADER_NAME.test(name) && HEADER_VALUE.test(value.trim());
     // Not the value, which may be a secret.
-    if (!isValid) refuseResponse(`option "headers" has no valid header under ${describe(name)}`);
+    if (!isValid) throwOptionError(`option "headers" has no valid header under ${describe(name)}`);
     headers[name.toLowerCase()] = value.trim();
   }
   return headers;
 }
 
-function refuseResponse(what: string): never {
+function throwOptionError(what: string): never {
   throw new TypeError(`httpGenerations(): ${what}`);
 }
