@@ -3,8 +3,6 @@
  * test/repository/layers.test.ts counts it: the list grew once, to at most 50, when the stores became a room, and gets shorter otherwise.
  */
 
-// The clock of a test issuer is the one that a gate takes.
-export type { Clock } from './core/clock';
 // Servers of the kit and commands wait with the timers that the gate uses.
 export { systemSchedule } from './core/clock';
 // Logs of stores wait for their engine no longer than a limit.
@@ -53,6 +51,8 @@ export { foreignCaller } from './core/urls';
 export { hostInUrl } from './core/urls';
 // The command sends no secret in the clear to another host.
 export { isSecureUrl } from './core/urls';
+// The bridge authenticates at a token endpoint as the gate does for introspection.
+export { clientAuthorization } from './core/urls';
 // URLs are printed without passwords.
 export { loggableUrl } from './core/urls';
 // A URL of a store is parsed without repeating it in an error.

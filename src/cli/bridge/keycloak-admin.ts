@@ -1,5 +1,5 @@
 import type { Dependencies } from 'tillgate';
-import { attempt, isObject, readBody } from 'tillgate/internal';
+import { attempt, clientAuthorization, isObject, readBody } from 'tillgate/internal';
 import { ReportError } from './bridge';
 
 /** Parsed JSON of an object. */
@@ -54,7 +54,7 @@ export class KeycloakAdmin {
     const { clientId, clientSecret, clock } = this.#account;
     if (clock() < this.#token.expiresAtMs) return this.#token.value;
     const body = new URLSearchParams({ grant_type: 'client_credentials' });
-    const headers = { authorization: basic(clientId, clientSecret) };
+    const headers = { authorization: clientAuthorization(clientId, clientSecret) };
     const url = `${this.#realm.url}/protocol/openid-connect/token`;
     const document = await this.#exchange(url, { method: 'POST', headers, body });
     const { access_token: value, expires_in: lifetime } = membersOf(document);
@@ -101,12 +101,6 @@ export function readRealm(given: unknown): Realm | undefined {
   return server === undefined || !URL.canParse(server)
     ? undefined
     : { url: `${server}/realms/${name}`, admin: `${server}/admin/realms/${name}` };
-}
-
-/** RFC 6749 section 2.3.1: id and secret are form-encoded first. */
-function basic(clientId: string, clientSecret: string): string {
-  const credentials = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
-  return `Basic ${Buffer.from(credentials.join(':')).toString('base64')}`;
 }
 
 /** The value of a text of JSON; `undefined` for another text. */

@@ -3,7 +3,7 @@ import { memoryGenerations } from 'tillgate/generations';
 import type { MemoryLog, Schedule } from 'tillgate/generations';
 import { adviceContext, ALGORITHMS, dependencies, describe, didYouMean } from 'tillgate/internal';
 import { isObject, option, PRESETS, readOptions, systemSchedule } from 'tillgate/internal';
-import type { Clock, TableOf, ValuesOf } from 'tillgate/internal';
+import type { TableOf, ValuesOf } from 'tillgate/internal';
 import type { GateOptions, IssuerOptions } from 'tillgate';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
 import type { Algorithm, TestKey, TestToken } from './test-token';
@@ -186,7 +186,7 @@ function shapeOf(name: NonNullable<IssuerOptions['preset']>, given: IssuerOption
 }
 
 /** Keeps the generations of clients in memory, in a log that gates have read when the next request comes. */
-function testGenerations(clock: Clock, schedule: Schedule) {
+function testGenerations(clock: () => number, schedule: Schedule) {
   const log = memoryGenerations({ clock, schedule });
   const floors = new Map<string, number>();
   /** When the last token of a client was issued that is compared by its time, in ms. */
@@ -240,7 +240,7 @@ function testKeySet(algorithm: Algorithm) {
 }
 
 /** Makes a clock that runs like `base` until it is moved, and a schedule whose timers follow it. */
-function testClock(base: Clock): { readonly clock: TestClock; readonly schedule: Schedule } {
+function testClock(base: () => number): { readonly clock: TestClock; readonly schedule: Schedule } {
   /** Timers with the time at which each is due, in ms. */
   const pending = new Map<() => void, number>();
   let offsetMs = 0;
