@@ -1,13 +1,11 @@
 import { dpop } from '../../../src/gate/possession';
-import type { Possession, ReplayStore } from '../../../src/gate/possession';
+import type { Possession } from '../../../src/gate/possession';
 import { memoryReplayStore } from '../../../src/gate/possession/replay-store';
-import { AuthError } from '../../../src/gate';
-import type { Reason } from '../../../src/gate';
-import { BASE_URL, boundToken, callerKey, dpopApp, proof, withProofs } from '../../support/dpop';
+import { BASE_URL, boundToken, dpopApp, proof, withProofs } from '../../support/dpop';
 import type { DpopApp } from '../../support/dpop';
 import { gateApp } from '../../support/gate-app';
 import { fakeTime } from '../../support/fake-time';
-import { ISSUER, NOW, NOW_MS } from '../../support/issuer';
+import { NOW, NOW_MS } from '../../support/issuer';
 import { testKey } from '../../support/keys';
 import { expectRefusal } from '../../support/refusals';
 
@@ -64,27 +62,6 @@ describe('a DPoP proof', () => {
 });
 
 describe('a store of used proofs', () => {
-  const DOWN = new Error('down');
-  const throwing = (): never => {
-    throw DOWN;
-  };
-
-  it.each<[string, () => unknown, Reason, unknown]>([
-    ['throws is an outage', throwing, 'replay_store_unavailable', DOWN],
-    ['rejects is an outage', () => Promise.reject(DOWN), 'replay_store_unavailable', DOWN],
-    [
-      'rejects with a refusal of another kind is an outage',
-      () => Promise.reject(new AuthError('insufficient_scope')),
-      'replay_store_unavailable',
-      new AuthError('insufficient_scope'),
-    ],
-    ['resolves to anything but true has the proof refused', () => 'OK', 'invalid_dpop_proof', undefined],
-  ])('that %s', async (_what, remember, reason, cause) => {
-    const through = dpopApp({ replayStore: { remember } as ReplayStore });
-    expectRefusal(await through.send(), reason, through, refusedAs);
-    expect(through.decisions.at(-1)?.error?.cause).toEqual(cause);
-  });
-
   it('that is shared by two gates lets a proof through once', async () => {
     const replayStore = memoryReplayStore(() => NOW_MS);
     const [first, second] = [dpopApp({ replayStore }), dpopApp({ replayStore })];
@@ -93,30 +70,11 @@ describe('a store of used proofs', () => {
     await second.send({ proof: once }).expect(401);
   });
 
-  it('has a share for each client: one that has used it is refused with every key that it has, others are not', async () => {
-    const through = dpopApp({ replayStore: memoryReplayStore(() => NOW_MS, 4) });
-    for (let use = 0; use < 2; use++) await through.send().expect(200);
-    through.reached.length = 0;
-    for (const key of [callerKey(), SECOND]) {
-      const accessToken = boundToken(key);
-      const response = await through.send({ token: accessToken, proof: proof({ key, accessToken }) });
-      expectRefusal(response, 'too_many_proofs', through, refusedAs);
-    }
-    await through.send({ token: boundToken(callerKey(), { client_id: 'another' }) }).expect(200);
-  });
-
   it('in memory is part of the status of the gate', async () => {
     const through = dpopApp();
     expect(through.gate.status().usedProofs).toBeUndefined();
     await through.send().expect(200);
     expect(through.gate.status().usedProofs).toEqual({ proofs: 1, maxProofs: 500_000 });
-  });
-
-  it('gets the client with its issuer', async () => {
-    const remember = jest.fn(() => true);
-    await dpopApp({ replayStore: { remember } }).send().expect(200);
-    const id = expect.stringMatching(/^[\w-]{22}$/);
-    expect(remember).toHaveBeenCalledWith(id, expect.any(Number), `client ${ISSUER} pos-17`);
   });
 
   // A process whose clock is ahead by the tolerance must not forget what one that is behind as much still accepts.

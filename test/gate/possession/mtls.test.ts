@@ -1,31 +1,21 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { AuthError } from '../../../src/gate';
-import { silentLogger } from '../../../src/gate/core/logger';
 import { mtls } from '../../../src/gate/possession';
 import type { MtlsOptions } from '../../../src/gate/possession';
-import { SignatureVerifier } from '../../../src/gate/token/signature';
 import type { TokenRequest } from '../../../src/gate/token/bearer';
 import certificates from '../../support/certificates.json';
-import { NOW_MS } from '../../support/issuer';
 import { certificateBehind } from '../../support/mtls-recipes';
+import { boundRequest } from './outcome';
 
 const [PEM, OTHER_PEM] = [certificates['till-1'].certificate, certificates['till-2'].certificate];
 const [DER, OTHER_DER] = [new X509Certificate(PEM).raw, new X509Certificate(OTHER_PEM).raw];
 const [BASE64, OTHER_BASE64] = [DER.toString('base64'), OTHER_DER.toString('base64')];
 const THUMBPRINT = createHash('sha256').update(DER).digest('base64url');
-const gate = {
-  resource: undefined,
-  clock: () => NOW_MS,
-  clockToleranceMs: 0,
-  signatures: new SignatureVerifier(),
-  logger: silentLogger,
-};
-const bound = { token: 'x', bound: THUMBPRINT, caller: { client: 'x' }, isTrial: false, gate };
 
 /** Whether a request proves the certificate of till-1; why not. */
 function outcome(options: MtlsOptions | undefined, request: TokenRequest, kind = mtls(options)): unknown {
   try {
-    void kind.verify({ ...bound, request });
+    void kind.verify(boundRequest(request, { bound: THUMBPRINT }));
     return 'proven';
   } catch (error) {
     return (error as AuthError).reason;
@@ -65,9 +55,11 @@ describe('what the function "certificate" returns', () => {
     expect([returned(value), returned(value)]).toEqual(['sender_constrained', 'sender_constrained']);
   });
 
-  it('is none where it throws, as for a header that a caller made up', () => {
-    const certificate = (): string => decodeURIComponent('%');
-    expect(outcome({ certificate }, { headers: {} })).toBe('sender_constrained');
+  it.each<[string, () => unknown]>([
+    ['throws, as for a header that a caller made up', () => decodeURIComponent('%')],
+    ['is async and rejects', () => Promise.reject(new Error('down'))],
+  ])('is none where it %s', (_what, certificate) => {
+    expect(outcome({ certificate: certificate as () => string }, { headers: {} })).toBe('sender_constrained');
   });
 
   it('is compared as a whole with what was read before', () => {

@@ -158,6 +158,15 @@ describe('claimsVerifier()', () => {
     ],
     ['a bound token that names no method', { cnf: {} }, {}, 'sender_constrained', NO_METHOD],
     ['a proven method without a value', { cnf: { jkt: '', x: 1 } }, WITH_DPOP, 'invalid_claims', 'cnf.jkt is empty'],
+    ...[1, ['x'], { x: 1 }].map((jkt): Refused => {
+      return [
+        'a thumbprint that is not a string',
+        { cnf: { jkt } },
+        WITH_DPOP,
+        'invalid_claims',
+        'jkt is not a string',
+      ];
+    }),
     ['an expired token that is bound', { exp: NOW - 10, cnf: { jkt: 'x' } }, {}, 'expired', 'exp was 10 s ago'],
   ])('refuses %s', (_what, changes, rules, reason, privateDetail) => {
     expect(outcome(changes, rules)).toEqual([reason, privateDetail]);
