@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Environment } from 'tillgate/env';
 
 /** A stream as the command line uses it. */
@@ -106,11 +107,34 @@ export class CliError extends Error {
   }
 }
 
+/** Ends a command that was called in a wrong way. */
+export function usageError(message: string): CliError {
+  return new CliError(message, EXIT.usage);
+}
+
+/** What `work` returns; its errors are about what the command was given. */
+export function orUsageError<Value>(work: () => Value, prefix = ''): Value {
+  try {
+    return work();
+  } catch (error) {
+    throw usageError(prefix + (error as Error).message);
+  }
+}
+
+/** The text of a file that the command was given; `-` is standard input. */
+export async function readGiven(io: CliIo, file: string, failure = `${file}: cannot be read`): Promise<string> {
+  try {
+    return await (file === '-' ? io.readStdin() : readFile(file, 'utf8'));
+  } catch (error) {
+    throw usageError(`${failure}: ${(error as Error).message}`);
+  }
+}
+
 /** The headers of `-H`, as curl has them, by lower-case names. The message does not quote a value, which may be a secret. */
 export function readHeaders(lines: readonly string[] = []): Readonly<Record<string, string>> {
   const pairs = lines.map((line) => {
     const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+): *([\x20-\x7e]*)$/.exec(line) ?? [];
-    if (name === '') throw new CliError('--header: expected "Name: value", with printable ASCII', EXIT.usage);
+    if (name === '') throw usageError('--header: expected "Name: value", with printable ASCII');
     return [name.toLowerCase(), value];
   });
   return Object.fromEntries(pairs) as Record<string, string>;

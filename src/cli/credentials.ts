@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { prepareDataDirectory, writeDurably } from './auth-server/data-directory';
 import type { Settings } from 'tillgate/env';
-import { CliError, EXIT } from './command';
+import { CliError, EXIT, readGiven, usageError } from './command';
 import type { CliIo, CommandOptions } from './command';
 import { usesEmbedded } from './settings';
 
@@ -72,12 +72,7 @@ function serverOf(settings: Settings): string {
 /** The client secret of `--secret` or `--secret-file`; `undefined` where neither is given. */
 export async function givenSecret(io: CliIo, { secret, secretFile }: CommandOptions): Promise<string | undefined> {
   if (secret !== undefined && secretFile !== undefined) {
-    throw new CliError('give --secret or --secret-file, not both', EXIT.usage);
+    throw usageError('give --secret or --secret-file, not both');
   }
-  if (secretFile === undefined) return secret;
-  try {
-    return (await (secretFile === '-' ? io.readStdin() : readFile(secretFile, 'utf8'))).trim();
-  } catch (error) {
-    throw new CliError(`cannot read the secret: ${(error as Error).message}`, EXIT.usage);
-  }
+  return secretFile === undefined ? secret : (await readGiven(io, secretFile, 'cannot read the secret')).trim();
 }

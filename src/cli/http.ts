@@ -3,7 +3,7 @@ import type { ClientResource, ClientWithSecret } from './auth-server/index';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { attempt, discoverEndpoint, isSecureUrl, readBody } from 'tillgate/internal';
-import { CliError, EXIT } from './command';
+import { CliError, usageError } from './command';
 import type { CliIo } from './command';
 import { embeddedAddress, usesEmbedded } from './settings';
 
@@ -186,7 +186,7 @@ export async function requestToken(
     const client = createClient({ tokenUrl, clientId, clientSecret, scope, baseUrl, auth: 'post', fetch: io.fetch });
     return (await client.token()).response as unknown as TokenResponse;
   } catch (error) {
-    if (!(error instanceof TokenRequestError)) throw new CliError((error as Error).message, EXIT.usage);
+    if (!(error instanceof TokenRequestError)) throw usageError((error as Error).message);
     if (error.status === undefined) throw noResponse(io, settings, tokenUrl, error.code ?? 'not sent');
     const advice =
       error.error === 'invalid_client' && usesEmbedded(settings)

@@ -1,7 +1,7 @@
 import { escapeUnsafe } from 'tillgate/internal';
 import type { Logger } from 'tillgate';
 import type { Settings } from 'tillgate/env';
-import { CliError, EXIT } from './command';
+import { usageError } from './command';
 import { paint } from './output';
 import type { CliIo, CommandOptions } from './command';
 
@@ -16,7 +16,7 @@ export function openLog(
   { logLevel: level, production }: Pick<Settings, 'logLevel' | 'production'>,
 ): Logger {
   if (log !== undefined && log !== 'pretty' && log !== 'json') {
-    throw new CliError(`expected --log pretty or --log json, got ${JSON.stringify(log)}`, EXIT.usage);
+    throw usageError(`expected --log pretty or --log json, got ${JSON.stringify(log)}`);
   }
   const isPretty = (log ?? (stderr.isTTY === true && !production ? 'pretty' : 'json')) === 'pretty';
   const from = SEVERITY.indexOf(level);

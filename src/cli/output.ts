@@ -29,10 +29,15 @@ export function write(sink: Sink, text: string): void {
   sink.write(`${lines.join('\n')}\n`);
 }
 
+/** A text that a POSIX shell takes as it is. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'"'"'`)}'`;
+}
+
 /** A text as one word of a command line that can be pasted. */
 export function shellWord(text: string, platform: string = process.platform): string {
   if (platform === 'win32') return /^[\w.:\\/-]+$/.test(text) ? text : `"${text}"`;
-  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
+  return /^[\w./:-]+$/.test(text) ? text : quoted(text);
 }
 
 /** Rows in columns of equal width. A cell is one line, whatever it holds. */

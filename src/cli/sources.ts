@@ -4,7 +4,7 @@ import type { Settings } from 'tillgate/env';
 import { httpGenerations } from 'tillgate/generations';
 import type { GenerationSource, HttpGenerationsOptions } from 'tillgate/generations';
 import { generationsFromUrl } from 'tillgate/internal';
-import { CliError, EXIT } from './command';
+import { CliError, orUsageError, usageError } from './command';
 import { print } from './output';
 import type { CliIo, CommandContext } from './command';
 import { apiSettings } from './settings';
@@ -25,10 +25,10 @@ export async function publish(
   const source = openSource(context.io, url);
   try {
     if (!source.append) {
-      throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
+      throw usageError('this source can only be read: revoke the client at its token server instead');
     }
     if (await hasMark(source)) throw new CliError(markedLog(clientId));
-    if (comparedBy !== 'iat') throw new CliError(stampedLog(clientId), EXIT.usage);
+    if (comparedBy !== 'iat') throw usageError(stampedLog(clientId));
     const generation = Date.now();
     await source.append([[clientId, generation]]);
     const text = `published generation ${generation}: ${refusedFromNowOn(clientId, 'their tokens expire')}`;
@@ -73,19 +73,10 @@ export function openSource({ env, fetch }: CliIo, given: string | undefined): Ge
   const { generationSource: url, allowHttp } = settings;
   if (url === undefined) {
     const example = 'redis://..., postgres://... or http(s)://...';
-    throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
+    throw usageError(`give --generations ${example}, or set TILLGATE_GENERATIONS`);
   }
   const authorized = authorizedGenerations(settings, { fetch });
   return authorized ?? orUsageError(() => generationsFromUrl(url, { fetch, load, allowHttp }));
-}
-
-/** What `call` returns; what it throws is about options of the command, and becomes a usage error. */
-export function orUsageError<Value>(call: () => Value): Value {
-  try {
-    return call();
-  } catch (error) {
-    throw new CliError((error as Error).message, EXIT.usage);
-  }
 }
 
 /**

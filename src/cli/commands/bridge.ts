@@ -6,12 +6,12 @@ import type { BridgeState } from '../bridge/bridge';
 import { keycloakChanges } from '../bridge/keycloak';
 import type { KeycloakCursor } from '../bridge/keycloak';
 import { readSettings } from 'tillgate/env';
-import { CliError, EXIT } from '../command';
+import { orUsageError, usageError } from '../command';
 import { print } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 import { givenSecret } from '../credentials';
 import { openLog } from '../log';
-import { openSource, orUsageError } from '../sources';
+import { openSource } from '../sources';
 
 /** `tillgate bridge keycloak`: publishes the changes of clients of a Keycloak realm as floors, until it is stopped. */
 export async function keycloak(context: CommandContext, options: CommandOptions): Promise<void> {
@@ -21,7 +21,7 @@ export async function keycloak(context: CommandContext, options: CommandOptions)
   const url = options.url ?? settings.issuer ?? '';
   const clientSecret = await givenSecret(io, options);
   if (options.client === undefined || clientSecret === undefined) {
-    throw new CliError('give --client and --secret-file: a client whose service account may view events', EXIT.usage);
+    throw usageError('give --client and --secret-file: a client whose service account may view events');
   }
   const client = { clientId: options.client, clientSecret };
   const reports = orUsageError(() =>
@@ -29,7 +29,7 @@ export async function keycloak(context: CommandContext, options: CommandOptions)
   );
   const source = openSource(io, options.generations);
   try {
-    if (!source.append) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
+    if (!source.append) throw usageError('the source can only be read: give redis(s):// or postgres://');
     const logger = openLog(io, options, settings);
     const bridge = startBridge({ reports, source, logger, maxTokenAgeSeconds, state: bridgeState(dataDir) });
     print(context, { following: url }, `following the clients of ${url}`);

@@ -1,6 +1,6 @@
 import { readSettings } from 'tillgate/env';
 import { escapeUnsafe } from 'tillgate/internal';
-import { CliError, EXIT } from '../command';
+import { CliError, usageError } from '../command';
 import { print, table } from '../output';
 import type { ChangedClient } from '../auth-server/index';
 import type { CommandContext, CommandOptions } from '../command';
@@ -24,7 +24,7 @@ export async function list(context: CommandContext): Promise<void> {
 export async function add(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const { description = '', scope } = options;
   if (scope === undefined) {
-    throw new CliError('give --scope "orders:read orders:write": the scopes that the client may ask for', EXIT.usage);
+    throw usageError('give --scope "orders:read orders:write": the scopes that the client may ask for');
   }
   const registration = { client_id: clientId, description, scope };
   const client = await callClients(context.io, 'POST', [], registration);
@@ -54,7 +54,7 @@ export async function scopes(
   clientId: string,
 ): Promise<void> {
   if (added === undefined && removed === undefined) {
-    throw new CliError('give --add "orders:write", --remove "orders:write", or both', EXIT.usage);
+    throw usageError('give --add "orders:write", --remove "orders:write", or both');
   }
   const before = (await callClients(context.io, 'GET', [clientId])).scope.split(' ');
   const taken = namesIn(removed);
@@ -62,7 +62,7 @@ export async function scopes(
   if (missing !== undefined) throw new CliError(`${clientId} does not have ${missing}: it has ${before.join(' ')}`);
   const scope = [...new Set([...before, ...namesIn(added)])].filter((one) => !taken.includes(one)).join(' ');
   if (scope === '') {
-    throw new CliError(`${clientId} would have no scope left: clients remove ${clientId} deletes it`, EXIT.usage);
+    throw usageError(`${clientId} would have no scope left: clients remove ${clientId} deletes it`);
   }
   const client = await callClients(context.io, 'PATCH', [clientId], { scope });
   const outcome = taken.length > 0 ? '\nits earlier tokens are discarded' : '';
@@ -97,7 +97,7 @@ export async function remove(context: CommandContext, clientId: string): Promise
 export async function revoke(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const { generations, comparedBy } = options;
   if (comparedBy !== undefined && (comparedBy !== 'iat' || generations === undefined)) {
-    throw new CliError('--compared-by goes with --generations, and is iat', EXIT.usage);
+    throw usageError('--compared-by goes with --generations, and is iat');
   }
   if (generations !== undefined) return publish(context, generations, clientId, comparedBy);
   const changed = await callClients(context.io, 'POST', [clientId, 'revoke']);

@@ -12,8 +12,8 @@ import type {
   HttpTestIssuerOptions,
 } from '@tillgate/testing';
 import { CASE_CLASSES, failuresIn, parseYaml } from '@tillgate/testing/internal';
-import { CliError, EXIT, readHeaders } from '../command';
-import { print, write } from '../output';
+import { EXIT, orUsageError, readHeaders, usageError } from '../command';
+import { print, quoted, write } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 
 /** One requirement that is not met. */
@@ -58,7 +58,7 @@ export async function contract(context: CommandContext, options: CommandOptions)
   const { audience, preset, scopes, ...settings } = others;
   const url = attempt(() => new URL(settings.url ?? ''));
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new CliError('--url: expected the URL of the server, for example --url http://127.0.0.1:3000', EXIT.usage);
+    throw usageError('--url: expected the URL of the server, for example --url http://127.0.0.1:3000');
   }
   const known = readBaseline(baseline);
   const issuer = await start({ port: Number(issuerPort), audience, preset, scopes });
@@ -69,7 +69,8 @@ export async function contract(context: CommandContext, options: CommandOptions)
       `The server must trust ${trust}, and get its keys from ${issuer.jwksUri}; a gate of Tillgate also its changes: TILLGATE_GENERATIONS=${issuer.issuer}/generations`,
     );
     const { allowUntested, waitSeconds, ...given } = settings;
-    const cases = casesOf({ ...given, url: url.href, openapi, issuer });
+    // Whatever is wrong with the document, nothing was tested.
+    const cases = orUsageError(() => contractCases({ ...given, url: url.href, openapi, issuer }));
     await untilUp(url, waitSeconds);
     const failures = await runAll(cases, { io, url, known, issuer, openapi });
     showProgress(io.stderr, '');
@@ -115,7 +116,7 @@ async function runAll(
       await wait(KEY_PAUSE_MS);
       found = await runCase(one, lines, run.known, run.url);
     }
-    if (found[0] && one.class === undefined) throw new CliError(explainDistrust(found[0], run.issuer), EXIT.usage);
+    if (found[0] && one.class === undefined) throw usageError(explainDistrust(found[0], run.issuer));
     failures.push(...found);
   }
   return failures;
@@ -131,23 +132,14 @@ async function untilUp(url: URL, seconds: number): Promise<void> {
   }
 }
 
-/** Whatever is wrong with the document, nothing was tested. */
-function casesOf(options: Parameters<typeof contractCases>[0]): ReturnType<typeof contractCases> {
-  try {
-    return contractCases(options);
-  } catch (error) {
-    throw new CliError((error as Error).message, EXIT.usage);
-  }
-}
-
 async function start(given: HttpTestIssuerOptions): Promise<HttpTestIssuer> {
   try {
     return await startTestIssuer(given);
   } catch (error) {
     const { message } = error as Error;
     // It names the option of the configuration file.
-    if (error instanceof TypeError && !message.includes('"port"')) throw new CliError(message, EXIT.usage);
-    throw new CliError(`--issuer-port ${given.port}: ${message}; choose another one`, EXIT.usage);
+    if (error instanceof TypeError && !message.includes('"port"')) throw usageError(message);
+    throw usageError(`--issuer-port ${given.port}: ${message}; choose another one`);
   }
 }
 
@@ -172,10 +164,10 @@ function readSettings(options: CommandOptions): Settings {
     wait?: unknown;
   };
   if (depth !== undefined && depth !== 'quick' && depth !== 'full') {
-    throw new CliError(`--depth: got "${depth}", expected quick or full`, EXIT.usage);
+    throw usageError(`--depth: got "${depth}", expected quick or full`);
   }
   const waitSeconds = Number(options.wait ?? fileWait ?? WAIT_SECONDS);
-  if (!(waitSeconds >= 0)) throw new CliError(`--wait: got "${options.wait}", expected seconds`, EXIT.usage);
+  if (!(waitSeconds >= 0)) throw usageError(`--wait: got "${options.wait}", expected seconds`);
   const flags = {
     ...{ url, openapi, issuerPort, audience, preset, baseline, depth },
     ...{ strict: options.strict, hides: options.hides, allowUntested: options.allowUntested, ignore: options.ignore },
@@ -189,23 +181,16 @@ function readSettings(options: CommandOptions): Settings {
 }
 
 function readConfig(file: string): object {
-  try {
-    const found = parseYaml(file);
-    if (isObject(found)) return found;
-  } catch (error) {
-    throw new CliError(`--config: ${(error as Error).message}`, EXIT.usage);
-  }
-  throw new CliError(
-    `--config: ${file} must be an object of options: url, openapi, requests, headers, ...`,
-    EXIT.usage,
-  );
+  const found = orUsageError(() => parseYaml(file), '--config: ');
+  if (isObject(found)) return found;
+  throw usageError(`--config: ${file} must be an object of options: url, openapi, requests, headers, ...`);
 }
 
 function ownersOf(given: string | undefined): { readonly owners?: readonly [string, string] } {
   if (given === undefined) return {};
   const [first, second, ...others] = given.split(',');
   if (!first || !second || others.length > 0) {
-    throw new CliError(`--owner: got "${given}", expected two client ids, for example till-7,kiosk-2`, EXIT.usage);
+    throw usageError(`--owner: got "${given}", expected two client ids, for example till-7,kiosk-2`);
   }
   return { owners: [first, second] };
 }
@@ -214,7 +199,7 @@ function readClass(given: string): CaseClass {
   const found = CASE_CLASSES.find((one) => one === given);
   if (found) return found;
   const near = didYouMean(given, CASE_CLASSES);
-  throw new CliError(`--class: got "${given}"${near}, expected some of ${CASE_CLASSES.join(', ')}`, EXIT.usage);
+  throw usageError(`--class: got "${given}"${near}, expected some of ${CASE_CLASSES.join(', ')}`);
 }
 
 /** The names of failures in what `--json` has printed in an earlier run. */
@@ -223,7 +208,7 @@ function readBaseline(file: string | undefined): ReadonlySet<string> {
   const report = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Partial<Result>);
   if (isObject(report) && Array.isArray(report.failures))
     return new Set((report.failures as readonly Failure[]).map(({ name }) => name));
-  throw new CliError(`--baseline: ${file} is not what contract --json has printed`, EXIT.usage);
+  throw usageError(`--baseline: ${file} is not what contract --json has printed`);
 }
 
 async function runCase(
@@ -239,7 +224,7 @@ async function runCase(
     const { name, class: what = 'token', operation } = one;
     // Later the server has responded already: what it does to one case does not end the others.
     if (!(error instanceof AssertionError) && one.class === undefined) {
-      throw new CliError(`${url.href}: ${(error as Error).message}; is the server running?`, EXIT.usage);
+      throw usageError(`${url.href}: ${(error as Error).message}; is the server running?`);
     }
     const line = operation === undefined ? undefined : lineOf(document, operation);
     return failuresIn(error, name).map(({ name: own, differences, exchange }) => ({
@@ -272,15 +257,14 @@ function describeExchange(
   const shorten = (text: string): string => text.replace(/[\w-]{10,}\.[\w-]{10,}\.[\w-]*/g, `<${caller}>`);
   const sent = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((one) => [name, shorten(one)]));
   const type = response.headers['content-type'];
-  const quote = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
-  const flags = sent.map(([name, value]) => ` -H ${quote(`${name}: ${value}`)}`).join('');
-  const data = body === undefined ? '' : ` --data ${quote(body)}`;
+  const flags = sent.map(([name, value]) => ` -H ${quoted(`${name}: ${value}`)}`).join('');
+  const data = body === undefined ? '' : ` --data ${quoted(body)}`;
   return {
     request: `${method} ${shorten(target)}`,
     response:
       response.dropped ??
       `${response.status}${type === undefined ? '' : ` ${type}`} ${response.text.slice(0, BODY_LENGTH)}`.trim(),
-    curl: `curl -i --path-as-is -X ${method}${flags}${data} ${quote(url.origin + shorten(target))}`,
+    curl: `curl -i --path-as-is -X ${method}${flags}${data} ${quoted(url.origin + shorten(target))}`,
   };
 }
 

@@ -11,7 +11,7 @@ import type { Environment, Settings } from 'tillgate/env';
 import { loadDocument, scopesOf } from '@tillgate/testing/internal';
 import { isScopeToken } from '../auth-server/options';
 import { banner } from '../banner';
-import { CliError, EXIT } from '../command';
+import { CliError, EXIT, usageError } from '../command';
 import { print, shellWord, write } from '../output';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { protectedRoutes, registerDemoClients, samplesOf } from '../demo-clients';
@@ -34,7 +34,7 @@ export async function dev(context: CommandContext, options: CommandOptions, ...c
   const given = readSettings(env);
   if (options.tokenServer) return serveTokens(context, options, tokenServerSettings(given), undefined);
   if (command.length === 0) {
-    throw new CliError('name the command that starts your app: dev -- node app.js; or give --token-server', EXIT.usage);
+    throw usageError('name the command that starts your app: dev -- node app.js; or give --token-server');
   }
   if (!isEmbedded(given)) return runUntilStopped(io, command, env);
   return serveTokens(context, options, given, (watched, settings) =>
@@ -128,7 +128,7 @@ async function exitCodeOf(child: ChildProcess, file: string): Promise<number> {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
   } catch (error) {
-    throw new CliError(`cannot start ${file}: ${(error as Error).message}`, EXIT.usage);
+    throw usageError(`cannot start ${file}: ${(error as Error).message}`);
   }
 }
 
@@ -174,8 +174,7 @@ async function withFreePorts(env: Environment): Promise<Environment> {
 
 /** The OpenAPI document of the API: that of `--openapi`, else openapi.yaml in the current directory, if it is there. */
 function documentOf({ openapi, scopes }: CommandOptions, cwd: string): ReturnType<typeof loadDocument> | undefined {
-  if (scopes !== undefined && openapi !== undefined)
-    throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
+  if (scopes !== undefined && openapi !== undefined) throw usageError('give --scopes or --openapi, not both');
   const file = resolve(cwd, openapi ?? 'openapi.yaml');
   return openapi !== undefined || existsSync(file) ? loadDocument(file) : undefined;
 }
@@ -194,7 +193,7 @@ function clientScopes(
   const scopes = document ? scopesOf(document) : [];
   if (scopes.length > 0) return scopes;
   if (openapi === undefined) return undefined;
-  throw new CliError(`${openapi} names no scopes: declare them in its security schemes, or give --scopes`, EXIT.usage);
+  throw usageError(`${openapi} names no scopes: declare them in its security schemes, or give --scopes`);
 }
 
 function readScopes(text: string): readonly string[] {
@@ -202,5 +201,5 @@ function readScopes(text: string): readonly string[] {
   const wrong = scopes.find((scope) => !isScopeToken(scope));
   if (scopes.length > 0 && wrong === undefined) return [...new Set(scopes)];
   const got = JSON.stringify(wrong ?? text);
-  throw new CliError(`expected --scopes "orders:read orders:write", got ${got}`, EXIT.usage);
+  throw usageError(`expected --scopes "orders:read orders:write", got ${got}`);
 }

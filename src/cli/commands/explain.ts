@@ -12,8 +12,8 @@ import {
 } from 'tillgate/internal';
 import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Reason } from 'tillgate';
-import { CliError, EXIT } from '../command';
-import { print, table } from '../output';
+import { EXIT, usageError } from '../command';
+import { print, quoted, table } from '../output';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';
@@ -47,14 +47,11 @@ export function tokenIn(pasted: string): string {
   const response = attempt(() => JSON.parse(pasted) as unknown);
   if (isObject(response)) {
     if (typeof response['access_token'] === 'string') return tokenIn(response['access_token']);
-    throw new CliError(
-      'this JSON has no access_token: give the response of the token endpoint, or the token',
-      EXIT.usage,
-    );
+    throw usageError('this JSON has no access_token: give the response of the token endpoint, or the token');
   }
   const token = pasted.replace(/["'`\s]+/g, ' ').replace(/^ ?(Authorization: )?((Bearer|DPoP) )?/i, '');
   if (/\.{3}|…/.test(token)) {
-    throw new CliError('the token is cut where it has "...": copy all of it, or pipe it into explain -', EXIT.usage);
+    throw usageError('the token is cut where it has "...": copy all of it, or pipe it into explain -');
   }
   // Not in the text [object Object], which a client sends that has no token.
   return token.replace(/ (?!Object\])/g, '');
@@ -170,5 +167,5 @@ function textOf(value: unknown): string {
   if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value.join(',');
   const json = JSON.stringify(value);
   // Pasted into a shell, names of the token must stay text.
-  return typeof value === 'object' ? `'${json.replace(/'/g, `'\\''`)}'` : json;
+  return typeof value === 'object' ? quoted(json) : json;
 }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { CliError, EXIT } from '../command';
+import { usageError } from '../command';
 import { print, shellWord } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 import { VERSION } from '../version';
@@ -21,7 +21,7 @@ export async function init(context: CommandContext, options: CommandOptions, dir
   const root = resolve(directory);
   await requireEmpty(root, directory);
   if (options.javascript && !existsSync(JAVASCRIPT)) {
-    throw new CliError('--javascript: a clone has no such project, the package does: npm run pack', EXIT.usage);
+    throw usageError('--javascript: a clone has no such project, the package does: npm run pack');
   }
   const template = options.javascript ? JAVASCRIPT : TEMPLATE;
   if (existsSync(template)) await cp(template, root, { recursive: true });
@@ -50,13 +50,10 @@ async function requireEmpty(root: string, shown: string): Promise<void> {
     entries = await readdir(root);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw new CliError(`cannot use ${shown}: ${(error as Error).message}`, EXIT.usage);
+    throw usageError(`cannot use ${shown}: ${(error as Error).message}`);
   }
   if (entries.length > 0) {
-    throw new CliError(
-      `${shown} is not empty (${entries.length} entries); name a new or an empty directory`,
-      EXIT.usage,
-    );
+    throw usageError(`${shown} is not empty (${entries.length} entries); name a new or an empty directory`);
   }
 }
 

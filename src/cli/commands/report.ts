@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { attempt, escapeUnsafe, isObject } from 'tillgate/internal';
-import { CliError, EXIT } from '../command';
+import { readGiven } from '../command';
 import { print } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
 
@@ -18,32 +17,17 @@ interface Line {
   readonly advice?: string;
 }
 
-/** What one reason has caused. */
-interface Cause {
-  readonly reason: string;
-  readonly requests: number;
-  readonly gate: number;
-  readonly responded: readonly number[];
-  readonly clients: readonly string[];
-  readonly routes: readonly string[];
-  readonly advice: string | undefined;
-}
-
 /** As many names in a line of text; JSON has all. */
 const NAMED = 5;
 
 /** `tillgate report`: sums up where gates and guards on trial decide otherwise than what responds. */
 export async function report(context: CommandContext, _options: CommandOptions, file = '-'): Promise<void> {
-  const text = file === '-' ? await context.io.readStdin() : readLog(file);
-  const objects = readObjects(text);
+  const objects = readObjects(await readGiven(context.io, file));
   const lines = objects.flatMap(readLine);
-  const byReason = new Map<string, Line[]>();
-  for (const line of lines) {
-    const known = byReason.get(line.reason);
-    if (known) known.push(line);
-    else byReason.set(line.reason, [line]);
-  }
-  const causes = [...byReason.values()].map(sumUp).sort((one, other) => other.requests - one.requests);
+  const reasons = [...new Set(lines.map(({ reason }) => reason))];
+  const causes = reasons
+    .map((reason) => sumUp(lines.filter((line) => line.reason === reason)))
+    .sort((one, other) => other.requests - one.requests);
   const requests = causes.reduce((sum, cause) => sum + cause.requests, 0);
   const title =
     requests === 0
@@ -58,14 +42,6 @@ export async function report(context: CommandContext, _options: CommandOptions, 
     { requests, causes, unusedScopes: Object.fromEntries(unused) },
     [title, ...causes.map(describeCause), ...blocks].join('\n\n'),
   );
-}
-
-function readLog(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new CliError(`${file}: cannot be read: ${(error as Error).message}`, EXIT.usage);
-  }
 }
 
 /** The objects in the lines of a log; what a logger writes in front of the JSON, and lines without any, are left out. */
@@ -98,7 +74,8 @@ function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-function sumUp(lines: readonly Line[]): Cause {
+/** What one reason has caused. */
+function sumUp(lines: readonly Line[]) {
   const unique = <Value>(values: readonly Value[]): readonly Value[] => [...new Set(values)];
   const [{ reason, status, advice }] = lines as readonly [Line, ...Line[]];
   return {
@@ -112,7 +89,15 @@ function sumUp(lines: readonly Line[]): Cause {
   };
 }
 
-function describeCause({ reason, requests, gate, responded, clients, routes, advice }: Cause): string {
+function describeCause({
+  reason,
+  requests,
+  gate,
+  responded,
+  clients,
+  routes,
+  advice,
+}: ReturnType<typeof sumUp>): string {
   const some = (names: readonly string[]): string => {
     const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
     return names.slice(0, NAMED).map(escapeUnsafe).join(', ') + more;

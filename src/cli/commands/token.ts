@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { attempt } from 'tillgate/internal';
-import { CliError, EXIT, readHeaders } from '../command';
+import { EXIT, readGiven, readHeaders, usageError } from '../command';
 import { print } from '../output';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { givenSecret, keptCredential } from '../credentials';
@@ -48,7 +47,7 @@ async function callerToken(
   options: CommandOptions,
 ): Promise<string | undefined> {
   if (options.as !== undefined && options.token !== undefined) {
-    throw new CliError('give --as or --token, not both', EXIT.usage);
+    throw usageError('give --as or --token, not both');
   }
   if (options.as === undefined) return checkToken(options.token);
   return (await obtainToken(io, settings, options.as, options)).access_token;
@@ -57,33 +56,30 @@ async function callerToken(
 /** What a header cannot carry would be quoted by the error about it. */
 function checkToken(token: string | undefined): string | undefined {
   if (token === undefined || /^[\x20-\x7e]*$/.test(token)) return token;
-  throw new CliError('--token: expected printable ASCII without line breaks', EXIT.usage);
+  throw usageError('--token: expected printable ASCII without line breaks');
 }
 
 function checkMethod(method: string): string {
   if (/^[A-Za-z]+$/.test(method)) return method.toUpperCase();
-  throw new CliError(`expected a method such as GET, got ${JSON.stringify(method)}`, EXIT.usage);
+  throw usageError(`expected a method such as GET, got ${JSON.stringify(method)}`);
 }
 
 function checkPath(path: string): string {
   if (path.startsWith('/')) return path;
-  throw new CliError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`, EXIT.usage);
+  throw usageError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`);
 }
 
 /** `@file` and `@-` name where the body is. */
 async function readData(io: CliIo, data: string | undefined): Promise<string | undefined> {
   if (!data?.startsWith('@')) return data;
-  try {
-    return await (data === '@-' ? io.readStdin() : readFile(data.slice(1), 'utf8'));
-  } catch (error) {
-    throw new CliError(`--data: cannot read ${data.slice(1)}: ${(error as Error).message}`, EXIT.usage);
-  }
+  const file = data.slice(1);
+  return readGiven(io, file, `--data: cannot read ${file}`);
 }
 
 function checkData(data: string | undefined, headers: Readonly<Record<string, string>>): string | undefined {
   if (data === undefined || headers['content-type'] !== undefined) return data;
   if (attempt(() => JSON.parse(data) as unknown) !== undefined) return data;
-  throw new CliError('expected JSON in --data, for example --data \'{"name":"Espresso"}\'', EXIT.usage);
+  throw usageError('expected JSON in --data, for example --data \'{"name":"Espresso"}\'');
 }
 
 function shownHeaders({ headers }: HttpResponse): Record<string, string> {
@@ -116,9 +112,9 @@ export async function obtainToken(
   if (secret === undefined) {
     const clients = `${io.programName} clients`;
     const advice = `give --secret or --secret-file; ${clients} add registers a client, ${clients} rotate ${clientId} makes a new secret`;
-    throw new CliError(`the secret of ${clientId} is not known here: ${advice}`, EXIT.usage);
+    throw usageError(`the secret of ${clientId} is not known here: ${advice}`);
   }
   if (scope === undefined && usesEmbedded(settings))
-    throw new CliError(`the scopes of ${clientId} are not known here; give --scope`, EXIT.usage);
+    throw usageError(`the scopes of ${clientId} are not known here; give --scope`);
   return requestToken(io, settings, { clientId, secret, scope });
 }
