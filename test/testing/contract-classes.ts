@@ -105,6 +105,27 @@ function isSignedBy(req: Request, key: KeyObject | undefined): boolean {
   const input = Buffer.from(`${head}.${payload}`);
   return verify('sha256', input, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
 }
+/** As `openTo()`, where it takes time to know. */
+const openIf = (condition: (req: Request, issuer: TestIssuer) => Promise<boolean>): Mistake => {
+  const opened = new WeakSet<Request>();
+  return {
+    gate: (issuer, gate) => async (req, res, next) => {
+      if (!(await condition(req, issuer).catch(() => false))) return void gate(req, res, next);
+      opened.add(req);
+      asTill(req);
+      next();
+    },
+    guard: unless((req) => opened.has(req)),
+  };
+};
+const jkuOf = (req: Request): string => (decode(partsOf(req)[0]) as { jku?: string }).jku ?? '';
+async function keysOf(req: Request): Promise<readonly JsonWebKey[]> {
+  const url = jkuOf(req);
+  if (url === '') return [];
+  return ((await (await fetch(url)).json()) as { keys: readonly JsonWebKey[] }).keys;
+}
+const isSignedByAny = (req: Request, keys: readonly JsonWebKey[]): boolean =>
+  keys.some((key) => isSignedBy(req, createPublicKey({ key, format: 'jwk' })));
 const certificateOf = (req: Request): string | undefined =>
   (decode(partsOf(req)[0]) as { x5c?: readonly string[] }).x5c?.[0];
 
@@ -143,6 +164,16 @@ export const KEY_MISTAKES: Readonly<Record<string, Mistake>> = {
     const text = certificateOf(req);
     const pem = `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
     return isSignedBy(req, text ? createPublicKey(pem) : undefined);
+  }),
+  'verifies with the keys at the URL that the token names': openIf(async (req) =>
+    isSignedByAny(req, await keysOf(req)),
+  ),
+  'takes a URL for that of its issuer where it contains it': openIf(async (req, issuer) =>
+    jkuOf(req).includes(issuer.issuer) ? isSignedByAny(req, await keysOf(req)) : false,
+  ),
+  'reads the keys that a token without a key id names': openIf(async (req) => {
+    const { kid } = decode(partsOf(req)[0]);
+    return kid === undefined && isSignedByAny(req, await keysOf(req));
   }),
   'keeps good tokens whole': remembering((req) => req.headers.authorization),
   'keeps the signatures of good tokens': remembering((req) => partsOf(req)[2]),

@@ -1,5 +1,5 @@
 import { misplacedTokens } from './carriers';
-import { bearer } from './credentials';
+import { bearer, tokenOf } from './credentials';
 import { findLeaks } from './leaks';
 import { findForeignObjects, findOverwritten } from './objects';
 import type { CaseClass } from './options';
@@ -49,9 +49,7 @@ const CLASSES: readonly AttackClass[] = [
       const { document, isFull } = subject.api;
       const callers = await weakCredentials(subject);
       if (callers.length === 0) return ALL_OPEN;
-      const { headers = {} } = sufficient(subject);
-      const token = String(headers['authorization']).replace('Bearer ', '');
-      const { places, schemes } = misplacedTokens(document, token, isFull);
+      const { places, schemes } = misplacedTokens(document, tokenOf(sufficient(subject)), isFull);
       const withToken = callers.map(([who, ...rest]) => [who === NOBODY ? '' : who, ...rest] as const);
       const alone = withToken.filter(([who]) => who === '');
       return [

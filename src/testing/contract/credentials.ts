@@ -1,7 +1,8 @@
 import { createHmac, createPublicKey } from 'node:crypto';
 import type { Reason } from 'tillgate';
 import type { Alternatives } from '../openapi/document';
-import { testKey } from '../issuer/test-token';
+import type { HttpTestIssuer } from '../issuer/http-issuer';
+import { encode, testKey } from '../issuer/test-token';
 import type { Algorithm, TestKey, TestToken } from '../issuer/test-token';
 import type { ApiRequest, ExpectedRefusal } from './responses';
 
@@ -30,6 +31,8 @@ export interface Attack {
   readonly accepted: readonly ExpectedRefusal[];
   /** How the token differs from a good one with sufficient scopes. */
   readonly token?: (good: GoodClaims) => TestToken;
+  /** Makes the token of another issuer from a good one. */
+  readonly forge?: (good: string, by: HttpTestIssuer) => string;
   readonly send: (token: string) => TokenTransport;
   /**
    * `every operation`, because a route may lack its gate; else once per gate. `RFC 6750`: only gates whose refusals follow
@@ -50,9 +53,13 @@ interface GoodClaims {
 
 /** What a good token of an issuer says now. */
 export function claimsOf(issuer: TokenSource): GoodClaims {
-  const payload = Buffer.from(issuer.token().split('.')[1] ?? '', 'base64url').toString();
-  const { iss, aud, iat } = JSON.parse(payload) as GoodClaims & { readonly aud: string | readonly string[] };
+  const { iss, aud, iat } = decode(issuer.token().split('.')[1]) as unknown as GoodClaims;
   return { iss, aud: String([aud].flat()[0]), iat };
+}
+
+/** A header, or claims. */
+function decode(part = ''): Header {
+  return JSON.parse(Buffer.from(part, 'base64url').toString()) as Header;
 }
 
 const ELSEWHERE = 'elsewhere.example';
@@ -96,11 +103,6 @@ const CLAIMS: readonly (readonly [what: string, codes: readonly Reason[], claims
 const HEADERS: readonly (readonly [what: string, codes: readonly Reason[], header: TestToken['header']])[] = [
   ['alg none in other letters', ['algorithm_not_allowed', 'malformed_token'], { alg: 'nOnE' }],
   ['a token signed with a foreign key, without a key id', ['bad_signature', 'unknown_key'], { kid: undefined }],
-  [
-    'a token that names where its key is',
-    ['bad_signature'],
-    { jku: `https://${ELSEWHERE}/jwks.json`, x5u: `https://${ELSEWHERE}/key.pem` },
-  ],
 ];
 
 /** All attacks, in the order in which a gate checks for them. */
@@ -141,6 +143,8 @@ export const ATTACKS: readonly Attack[] = [
     { ...header, x5c: [certificateOf(key)] },
     key.sign,
   ]),
+  namingKeys('a token that names the URL of its keys'),
+  namingKeys('a token that names the URL of its keys, without a key id', { kid: undefined }),
   // RFC 9110 section 11.1: a scheme is compared without regard to its case.
   ...['bearer', 'BEARER'].map((scheme) => ({
     ...badToken(
@@ -164,16 +168,19 @@ export const ATTACKS: readonly Attack[] = [
   changedToken('a token with half of its signature', ([head = '', payload = '', signature = '']) =>
     [head, payload, signature.slice(0, signature.length / 2)].join('.'),
   ),
-  changedToken('a token whose claims were changed', ([head = '', payload = '', signature = '']) => {
-    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
-    const changed = Buffer.from(JSON.stringify({ ...claims, jti: 'changed' })).toString('base64url');
-    return [head, changed, signature].join('.');
-  }),
+  changedToken('a token whose claims were changed', ([head = '', payload = '', signature = '']) =>
+    [head, encode({ ...decode(payload), jti: 'changed' }), signature].join('.'),
+  ),
 ];
 
 /** A token where it belongs (RFC 6750 section 2.1). */
 export function bearer(token: string): TokenTransport {
   return { headers: { authorization: `Bearer ${token}` } };
+}
+
+/** The token that a request carries. */
+export function tokenOf({ headers }: TokenTransport): string {
+  return String(headers?.['authorization']).replace('Bearer ', '');
 }
 
 function badToken(name: string, codes: readonly Reason[], token: Attack['token'] = () => ({})): Attack {
@@ -202,15 +209,26 @@ const ownKeys = new Map<unknown, TestKey>();
 /** The claims of a good token under another header, signed by somebody else. */
 function resigned(name: string, how: (own: TestKey, header: Header) => Signing): Attack {
   const change = ([head = '', payload = '']: readonly string[]): string => {
-    const good = JSON.parse(Buffer.from(head, 'base64url').toString()) as Header;
+    const good = decode(head);
     const own = ownKeys.get(good['alg']) ?? testKey(good['alg'] as Algorithm);
     ownKeys.set(good['alg'], own);
     const [header, sign] = how(own, good);
-    const input = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}`;
+    const input = `${encode(header)}.${payload}`;
     return `${input}.${sign(input).toString('base64url')}`;
   };
   const forged = badToken(name, ['bad_signature', 'malformed_token', 'algorithm_not_allowed']);
   return { ...forged, send: (token) => bearer(change(token.split('.'))) };
+}
+
+/** RFC 7515 sections 4.1.2 and 4.1.5: a gate that reads keys from such a URL trusts any signer. */
+function namingKeys(name: string, others: Header = {}): Attack {
+  const forge: Attack['forge'] = (good, by) => {
+    const [header, claims] = good.split('.', 2).map(decode) as [Header, Header];
+    // A gate may only look whether the URL contains that of its issuer.
+    const jku = `${by.jwksUri}?${String(claims['iss'])}`;
+    return by.token({ claims, header: { typ: undefined, ...header, jku, x5u: jku, ...others } });
+  };
+  return { ...badToken(name, ['bad_signature', 'unknown_key', 'malformed_token']), forge };
 }
 
 /** A certificate of a key by itself (RFC 5280 section 4.1), valid until 2049; its signature is not that of a key. */

@@ -98,10 +98,12 @@ async function isOpenBy(subject: Subject, exchange: Exchange, isElsewhere: boole
   const { request, response, trace } = exchange;
   const { api, operation, findings } = subject;
   if (response.status >= 300 && response.status !== 304) return false;
-  if (request.method === 'OPTIONS' && isListOfMethods(response)) return false;
+  // Express responds to OPTIONS with the methods of a route.
+  if (request.method === 'OPTIONS' && /^\s*(?:[A-Z]+[\s,]*)*$/.test(response.text)) return false;
   const handler = api.handlerOf(operation);
   if (handler !== undefined && trace.ran.has(handler)) return true;
-  if (await isUsual(subject, request, response)) return false;
+  // A page of a web app, a catch-all: anybody gets the same for a path that does not exist.
+  if (isAlike(await api.call({ ...request, target: NOWHERE }), exchange)) return false;
   if (isHead(subject, request)) return true;
   const isOther = isElsewhere && api.operations.some((one) => one !== operation && isAt(one, request));
   if (!isOther && sharedData(subject, response) !== undefined) return true;
@@ -125,11 +127,6 @@ function isHead({ operation }: Subject, { method, target }: ApiRequest): boolean
   return method === 'HEAD' && operation.method === 'GET' && !target.includes('..');
 }
 
-/** Express responds to OPTIONS with the methods of a route. */
-function isListOfMethods({ text }: ApiResponse): boolean {
-  return /^\s*(?:[A-Z]+[\s,]*)*$/.test(text);
-}
-
 /** Whether a response has the form of one to a good token. */
 function resembles(response: ApiResponse, good: ApiResponse): boolean {
   if (response.status === 101 || response.status === 304) return true;
@@ -139,11 +136,6 @@ function resembles(response: ApiResponse, good: ApiResponse): boolean {
   const names = Object.keys(good.body);
   if (names.length === 0) return response.text === good.text;
   return names.some((name) => Object.hasOwn(response.body as object, name));
-}
-
-/** Whether anybody gets the same for a path that does not exist: a page of a web app, a catch-all. */
-async function isUsual(subject: Subject, request: ApiRequest, response: ApiResponse): Promise<boolean> {
-  return isAlike(await subject.api.call({ ...request, target: NOWHERE }), { request, response });
 }
 
 const NOWHERE = '/contract-cases/nowhere';

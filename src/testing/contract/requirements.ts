@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { explain } from 'tillgate';
 import { isObject } from 'tillgate/internal';
+import { startTestIssuer } from '../issuer/http-issuer';
 import { ATTACKS, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
 import { noteDifference } from './findings';
@@ -93,9 +94,18 @@ async function tryAttack(subject: Subject, name: string, attack: Attack): Promis
   const { operation, api, findings } = subject;
   const { issuer } = api.settings;
   const scope = (operation.security[0] ?? []).join(' ');
-  const token = issuer.token({ scope, ...attack.token?.(claimsOf(issuer)) });
-  const response = await refuse(subject, name, { ...attack.send(token), caller: attack.name }, attack);
-  findings.of(operation).refusals.set(attack.name, fingerprintOf(response));
+  const good = issuer.token({ scope, ...attack.token?.(claimsOf(issuer)) });
+  const keys = attack.forge && (await startTestIssuer());
+  const token = (keys && attack.forge?.(good, keys)) ?? good;
+  try {
+    const response = await refuse(subject, name, { ...attack.send(token), caller: attack.name }, attack);
+    findings.of(operation).refusals.set(attack.name, fingerprintOf(response));
+    // RFC 8725 section 3.10
+    const read = { what: 'the URL that the token names', got: 'requested', expected: 'not requested' };
+    assertNoMismatch(name, keys && keys.fetches > 0 ? [read] : []);
+  } finally {
+    await keys?.close();
+  }
 }
 
 /** What refusals of one gate have in common. */
@@ -103,11 +113,6 @@ function fingerprintOf({ status, headers, body }: ApiResponse): string {
   const members = isObject(body) ? Object.keys(body).sort() : [];
   const challenge = String(headers['www-authenticate']).replace(/scope="[^"]*"/, '');
   return JSON.stringify([status, headers['content-type'], challenge, members]);
-}
-
-/** Whether the gate is Tillgate's, or one that is to be compared with it. */
-function isOwn({ api: { rules, settings, hasGenerations } }: Subject): boolean {
-  return rules.isStrict() === true && (settings.problems !== false || hasGenerations);
 }
 
 /** Sends a request that must be refused, again and again while the API may not have learned of a change. */
@@ -133,7 +138,9 @@ async function refuse(
       if (isTaken) noteDifference(found, habit);
       return response;
     }
-    if (on === 'Tillgate' && !isOwn(subject)) return response;
+    // The gate is Tillgate's, or one that is to be compared with it.
+    const isOwn = rules.isStrict() === true && (settings.problems !== false || api.hasGenerations);
+    if (on === 'Tillgate' && !isOwn) return response;
     const reached = trace.reached();
     // Where no token of the issuer is accepted, what refuses them is unknown: that nothing is open is all that counts.
     if (reached.length === 0 && response.status >= 300 && !(await takesToken(subject))) return response;

@@ -66,7 +66,9 @@ export function prepareRequest(
     ...(whole ? [new URLSearchParams(texts(exampleOf(document, whole, whole.name))).toString()] : []),
   ].filter(Boolean);
   const headers = parameters
-    .filter((one) => one.in === 'header' && one.required && !isGiven(one, given.headers) && !isReserved(one.name))
+    // OpenAPI 3.1 section 4.8.12.1: these three are ignored.
+    .filter(({ in: place, name }) => place === 'header' && !/^(accept|content-type|authorization)$/i.test(name))
+    .filter((one) => one.required && !isGiven(one, given.headers))
     .map((one) => [one.name, writeParameter(one, exampleOf(document, one, one.name))] as const);
   const cookies = valuesOf('cookie');
   const { type, body } = bodyOf(document, at, given);
@@ -87,11 +89,6 @@ function isGiven({ name, in: place }: Parameter, own: Readonly<Record<string, un
   const isSame = (other: string): boolean =>
     place === 'header' ? other.toLowerCase() === name.toLowerCase() : other === name;
   return Object.keys(own).some(isSame);
-}
-
-/** OpenAPI 3.1 section 4.8.12.1: such parameters are ignored. */
-function isReserved(name: string): boolean {
-  return ['accept', 'content-type', 'authorization'].includes(name.toLowerCase());
 }
 
 function decodeSafely(text: string): string {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TestToken } from '../issuer/test-token';
-import { bearer } from './credentials';
+import { bearer, tokenOf } from './credentials';
 import type { TokenTransport } from './credentials';
 import type { Caller } from './findings';
 import { openWith, weakCredentials, WITHOUT_SCOPES } from './probe';
@@ -31,9 +31,11 @@ export async function findRemembered(subject: Subject): Promise<Found> {
     ['another token of the same client, without scopes', another({ scope: undefined, claims: {} })],
     ['a token without scopes with the id of a known one', another({ scope: undefined })],
   ] as const;
+  const [head, payload, signature = ''] = tokenOf(known).split('.');
+  const otherSignature = (signature.startsWith('A') ? 'B' : 'A') + signature.slice(1);
   const tried: readonly (readonly [what: string, transport: TokenTransport])[] = [
     ...callers.map(([who, transport]) => [`${who}, after a success`, transport] as const),
-    ['a known token with another signature', bearer(withOtherSignature(tokenOf(known)))],
+    ['a known token with another signature', bearer([head, payload, otherSignature].join('.'))],
     ['a forged token with the id of a known one', forged],
     ['the same forged token again', forged],
     ['an expired token with the id of a known one', another({ expired: true })],
@@ -81,13 +83,4 @@ async function findSuperseded(subject: Subject, known: TokenTransport): Promise<
     if (open === undefined || performance.now() >= deadlineMs) return open;
     await wait(RETRY_MS);
   }
-}
-
-function tokenOf({ headers }: TokenTransport): string {
-  return String(headers?.['authorization']).replace('Bearer ', '');
-}
-
-function withOtherSignature(token: string): string {
-  const [head, payload, signature = ''] = token.split('.');
-  return [head, payload, (signature.startsWith('A') ? 'B' : 'A') + signature.slice(1)].join('.');
 }

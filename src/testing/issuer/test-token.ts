@@ -115,7 +115,7 @@ function claimsOf(token: TestToken, state: Parameters<typeof signTestToken>[1]):
 }
 
 /** JSON as base64url; members that are `undefined` are left out. */
-function encode(value: object): string {
+export function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
