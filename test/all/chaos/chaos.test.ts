@@ -14,12 +14,12 @@ function lastRelease(): string | undefined {
   }
 }
 
-it('under faults of Redis, gates and clocks every promise holds: a short run of npm run chaos', async () => {
+it('under faults of Redis every promise holds: a short run of npm run chaos', async () => {
   const release = lastRelease();
   const other = release === undefined ? undefined : await buildCommit(release);
-  // This seed draws a failover, a wipe, a clock of a gate that is set wrong, a restore, and a step of the clock of the publisher, with short pauses.
+  // This seed draws a wipe, a failover and a restore, with short pauses.
   const beside = other?.compiled;
-  const run = runChaos({ source: 'redis', length: { faults: 5 }, seed: 18242, beside });
+  const run = runChaos({ source: 'redis', length: { faults: 3 }, seed: 55608, beside });
   const { counts, entries } = await run.finally(() => other?.remove());
   const broken = counts.filter(({ violations }) => violations.length > 0);
   if (broken.length > 0) throw new Error(report(counts, entries, BOUNDS));

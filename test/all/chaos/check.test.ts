@@ -110,46 +110,6 @@ describe('the checker of the chaos run', () => {
     ['a good token before its change is sent', [...HISTORY, request(1, T - 11, 401)], [GOOD]],
     ['a token whose change has no response', [change(1, 0), unanswered(T), request(1, T + 20, 401)], []],
     ['a good token after a change without a response', [unanswered(0), change(2, T), request(2, T + 20, 401)], [GOOD]],
-    [
-      'a good token at a clock that is wrong',
-      [...HISTORY, fault(T, T + 90, { errorMs: 30_000 }), request(2, T + 20, 401, { reason: 'generation_invalid' })],
-      [],
-    ],
-    [
-      'a good token that is called superseded at a clock that is wrong',
-      [...HISTORY, fault(T, T + 90, { errorMs: 30_000 }), request(2, T + 20, 401, { reason: 'superseded' })],
-      [GOOD],
-    ],
-    [
-      'a good token at a right clock, for another reason',
-      [...HISTORY, fault(T, T + 90), request(2, T + 20, 401, { reason: 'generation_invalid' })],
-      [GOOD],
-    ],
-    [
-      'refused by a clock that was wrong, then accepted',
-      [
-        ...HISTORY,
-        fault(T, T + 30, { errorMs: 30_000 }),
-        request(2, T + 20, 401, { reason: 'not_yet_valid' }),
-        request(2, T + 50, 200),
-      ],
-      [],
-    ],
-    [
-      'a dead token within the error of a clock',
-      [...HISTORY, fault(T, T + 9_000, { errorMs: 3_000 }), request(1, T + 8_010, 200)],
-      [],
-    ],
-    [
-      'a dead token after the error of a clock',
-      [...HISTORY, fault(T, T + 9_000, { errorMs: 3_000 }), request(1, T + 8_011, 200)],
-      [LATE],
-    ],
-    [
-      'a dead token at another gate than that of the clock',
-      [...HISTORY, fault(T, T + 9_000, { errorMs: 3_000, gate: 'gate-2' }), request(1, T + 1_011, 200)],
-      [LATE],
-    ],
     ['a published change that is in the log', [...HISTORY, published(2, T, true)], []],
     ['a published change that is not in the log', [...HISTORY, published(2, T, false)], [MISSING]],
     ['a published change that nobody has made', [...HISTORY, published(3, T, true)], [MISSING]],

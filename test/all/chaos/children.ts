@@ -11,7 +11,6 @@ export interface Child {
   readonly port: number;
   /** Resolves when its gate is ready. */
   readonly ready: Promise<void>;
-  send(message: object): void;
   /** SIGKILL; resolves once it has ended. */
   kill(): Promise<void>;
 }
@@ -62,7 +61,6 @@ export async function startChild(
     pid: child.pid as number,
     port,
     ready,
-    send: (message) => void child.send(message, () => undefined),
     async kill() {
       isKilled = true;
       child.kill('SIGKILL');

@@ -31,8 +31,8 @@ let shared: Promise<PostgresServer> | undefined;
 afterAll(async () => (await shared)?.stop());
 let databases = 0;
 
-/** With a clock of its own where one is given, which Redis has not: its jemalloc does not survive the start of libfaketime. */
-export async function startEngine(name: 'redis' | 'postgres', clock?: FakeClock): Promise<Engine> {
+/** With a clock of its own where one is given, which Redis does not get: its jemalloc does not survive the start of libfaketime. */
+async function startEngine(name: 'redis' | 'postgres', clock?: FakeClock): Promise<Engine> {
   if (name === 'redis') return (await ENGINES.redis?.()) as Engine;
   if (clock) return (await ENGINES.postgres?.(clock.env)) as Engine;
   const server = await (shared ??= startPostgres());
@@ -45,13 +45,12 @@ export interface EdgeStand {
   readonly run: Run;
   readonly publish: (
     options?: Parameters<typeof startAuthorizationServer>[1],
-    at?: Engine,
   ) => Promise<ReturnType<typeof startAuthorizationServer>>;
   readonly processOn: (options?: Partial<Parameters<typeof startProcess>[1]>) => Promise<Process>;
   /** Appends as another program does, without any check. */
   readonly append: (changes: readonly (readonly [string, number])[]) => Promise<void>;
-  /** What a process that starts says about a token from before the last change, once it knows, or after `unsureMs`. */
-  readonly coldVerdict: (generation: number, options?: object, unsureMs?: number) => Promise<string>;
+  /** What a process that starts says about a token from before the last change, once it knows. */
+  readonly coldVerdict: (generation: number) => Promise<string>;
 }
 
 /** @param timeoutMs - how long a command of the sources may take */
@@ -86,8 +85,8 @@ export async function edgeStand(
     };
   }
 
-  async function open(at = engine): Promise<Source> {
-    const url = at.url(at.port);
+  async function open(): Promise<Source> {
+    const url = engine.url(engine.port);
     const one =
       name === 'redis'
         ? await openRedis(byIoredis(), url, { timeoutMs })
@@ -98,9 +97,8 @@ export async function edgeStand(
 
   async function publish(
     options: Parameters<typeof startAuthorizationServer>[1] = {},
-    at = engine,
   ): Promise<ReturnType<typeof startAuthorizationServer>> {
-    const shop = startAuthorizationServer(await open(at), { timeoutMs, ...options });
+    const shop = startAuthorizationServer(await open(), { timeoutMs, ...options });
     opened.add(() => shop.publisher.close());
     return shop;
   }
@@ -126,11 +124,11 @@ export async function edgeStand(
     );
   }
 
-  async function coldVerdict(generation: number, options = {}, unsureMs = 2 * PATIENT_MS): Promise<string> {
-    const cold = await processOn(options);
+  async function coldVerdict(generation: number): Promise<string> {
+    const cold = await processOn();
     await cold.settled();
     // It refuses with 503 until it is sure.
-    const untilMs = Date.now() + unsureMs;
+    const untilMs = Date.now() + 2 * PATIENT_MS;
     while (verdict(cold, 'pos', generation) === 'generations_unavailable' && Date.now() < untilMs) await pause(50);
     return verdict(cold, 'pos', generation);
   }

@@ -23,7 +23,6 @@ export function seeded(seed: number): Random {
 export interface Fault {
   readonly name: string;
   readonly isOutage: boolean;
-  readonly errorMs?: number;
   readonly gate?: string;
   /** Begins the fault and ends it; resolves when everything works again that a fault concerns. */
   readonly run: () => Promise<void>;
@@ -43,28 +42,15 @@ interface Draw extends Stand {
 interface Kind {
   /** Default: an outage of every gate. */
   readonly concerns?: 'gate' | 'nothing';
-  /** By how much a clock is wrong, where that is more than the documentation allows, in ms. */
-  readonly errorMs?: number;
   readonly isPossible?: (stand: Stand) => boolean;
   readonly run: (draw: Draw) => Promise<unknown>;
 }
 
 const hasEngine = ({ engine }: Stand): boolean => engine !== undefined;
-/** Ms by which the clock of a gate steps: within the tolerance, and far beyond it. */
-const STEP_MS = 1_500;
-const FAR_STEP_MS = 30_000;
-/** Far beyond the tolerance: what the publisher and the engine stamp is not what a gate goes by. */
-const PUBLISHER_STEP_MS = 30_000;
+/** Far beyond the tolerance: what the engine stamps is not what a gate goes by. */
 const ENGINE_STEP_MS = 2 * 86_400_000;
 
-function stepGate(stepMs: number): Kind['run'] {
-  return async ({ gate, random, last }) => {
-    gate.child?.send({ shiftMs: random() < 0.5 ? stepMs : -stepMs });
-    await last();
-    gate.child?.send({ shiftMs: 0 });
-  };
-}
-
+/** Clocks of gates and publishers go wrong in the worlds of test/simulation. */
 const KINDS: Readonly<Record<string, Kind>> = {
   'kill a gate': { concerns: 'gate', run: ({ gate, restart }) => restart(gate) },
   'kill the token server': { run: ({ tokenServer }) => tokenServer.restart() },
@@ -113,16 +99,6 @@ const KINDS: Readonly<Record<string, Kind>> = {
       return Promise.resolve();
     },
   },
-  'step the clock of a gate': { concerns: 'gate', run: stepGate(STEP_MS) },
-  'set the clock of a gate wrong': { concerns: 'gate', errorMs: FAR_STEP_MS, run: stepGate(FAR_STEP_MS) },
-  'step the clock of the publisher': {
-    isPossible: hasEngine,
-    async run({ tokenServer, random, last }) {
-      tokenServer.setClock(random() < 0.5 ? PUBLISHER_STEP_MS : -PUBLISHER_STEP_MS);
-      await last();
-      tokenServer.setClock(0);
-    },
-  },
   'step the clock of the engine': {
     isPossible: ({ engine }) => engine?.setClock !== undefined,
     async run({ engine, random, last }) {
@@ -147,7 +123,7 @@ export function drawFaults(stand: Stand, burst: () => Promise<void>, random: Ran
         .map((kind) => ({ kind, at: random() }))
         .sort((a, b) => a.at - b.at)
         .map(({ kind }) => kind);
-    const [name, { concerns, errorMs, run }] = deck.pop() as (typeof possible)[number];
+    const [name, { concerns, run }] = deck.pop() as (typeof possible)[number];
     const gate = pick(stand.gates, random);
     const wire = pick(
       [...(stand.publisherWire ? [stand.publisherWire] : []), ...stand.gates.map((one) => one.wire)],
@@ -159,7 +135,6 @@ export function drawFaults(stand: Stand, burst: () => Promise<void>, random: Ran
       name,
       isOutage: concerns !== 'nothing',
       ...(concerns === 'gate' && { gate: gate.name }),
-      ...(errorMs !== undefined && { errorMs }),
       run: async () => void (await run({ ...stand, random, gate, wire, last, burst })),
     };
   };

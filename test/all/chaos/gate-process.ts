@@ -1,16 +1,13 @@
-/** A resource server of the chaos run: a gate with one source, whose clock the parent process can set. */
+/** A resource server of the chaos run: a gate with one source. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createGate } from '../../../src/gate/express/authenticate';
 import type { AuthenticateOptions } from '../../../src/gate/index';
 import { splitInternals } from '../../support/gate-internals';
 
-let shiftMs = 0;
-
 const [options, internals] = splitInternals(JSON.parse(process.argv[2] ?? '') as object);
 const gateOptions = {
   ...(options as AuthenticateOptions),
-  clock: () => Date.now() + shiftMs,
   unguarded: 'allow' as const,
   logger: { info() {}, warn() {}, error() {} },
 };
@@ -20,6 +17,5 @@ server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as 
 
 void gate.ready().then(() => process.send?.({ isReady: true }));
 setInterval(() => process.send?.({ bytes: process.memoryUsage.rss() }), 500);
-process.on('message', (message: { readonly shiftMs: number }) => void (shiftMs = message.shiftMs));
 // Must not outlive the run, whatever ends that.
 process.on('disconnect', () => process.exit());

@@ -19,8 +19,6 @@ export interface RequestEntry {
   readonly sentMs: number;
   readonly receivedMs: number;
   readonly status: number;
-  /** Why it was refused with 401. */
-  readonly reason?: string;
   /** Sent to a process that was started when all faults were over and has seen no newer token of the client. */
   readonly final?: boolean;
 }
@@ -34,8 +32,6 @@ export interface FaultEntry {
   readonly gate?: string;
   /** Whether a gate may refuse with 503 while it lasts; a burst of requests does not allow it. */
   readonly isOutage: boolean;
-  /** By how much a clock is wrong that the documentation does not allow; absent: by none. */
-  readonly errorMs?: number;
 }
 
 /** A change of which the publisher has said that it is in the log, and what a reader of the log found after that. */

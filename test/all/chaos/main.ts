@@ -10,12 +10,12 @@ import { runChaos } from './run';
 import { BOUNDS } from './stand';
 import { compileSources } from '../setup/run-folder.cjs';
 
-/** `npm run chaos -- --source redis|postgres|http --minutes 5 [--seed 1] [--beside <commit>]`: exit code 1 if a count is not 0. */
+/** `npm run chaos -- --source redis|postgres|http --minutes 3 [--seed 1] [--beside <commit>]`: exit code 1 if a count is not 0. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       source: { type: 'string', default: 'redis' },
-      minutes: { type: 'string', default: '5' },
+      minutes: { type: 'string', default: '3' },
       seed: { type: 'string' },
       beside: { type: 'string' },
     },

@@ -68,7 +68,7 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
     if (!child) return;
     const headers = { authorization: `Bearer ${tokenOf(client, generation)}` };
     const sentMs = Date.now();
-    const { status, body } = await shoot({ url: `http://127.0.0.1:${child.port}/`, headers, agent });
+    const { status } = await shoot({ url: `http://127.0.0.1:${child.port}/`, headers, agent });
     const receivedMs = Date.now();
     ledger.add({
       kind: 'request',
@@ -78,7 +78,6 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
       sentMs,
       receivedMs,
       status,
-      ...(status === 401 && { reason: (JSON.parse(body) as { code: string }).code }),
       ...(final && { final }),
     });
   }

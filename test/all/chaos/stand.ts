@@ -54,8 +54,6 @@ export interface Stand {
     restart: () => Promise<void>;
     /** Ends it, and with it the publisher. */
     kill: () => Promise<void>;
-    /** Sets the clock of its publisher. */
-    readonly setClock: (aheadMs: number) => void;
   };
   readonly restart: (gate: Resource) => Promise<void>;
   /** Starts one more gate, which knows nothing yet. */
@@ -130,7 +128,6 @@ export async function startStand({ source, gateCount, trusted, ledger, beside }:
         tokenServer = await startTokenServer();
       },
       kill: () => tokenServer.kill(),
-      setClock: (shiftMs) => tokenServer.send({ shiftMs }),
     },
     async restart(gate) {
       const { child } = gate;

@@ -1,5 +1,4 @@
-/** The token server of the chaos run: `<data folder> <port> [URL of the log]`, on the same port after each restart.
- * The parent process can set the clock of its publisher. */
+/** The token server of the chaos run: `<data folder> <port> [URL of the log]`, on the same port after each restart. */
 import { createServer } from 'node:http';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
@@ -8,16 +7,13 @@ import { publishTo } from './publish-to';
 
 const [dataDir = '', port = '', url] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
-let shiftMs = 0;
 const logger = { info() {}, warn() {}, error() {} };
 
 void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, logger }).then(
   async ({ handler, generations }) => {
-    const clock = (): number => Date.now() + shiftMs;
     const tell = (published: Change): unknown => process.send?.({ published });
-    if (url) await publishTo(generationsFromUrl(url), generations, { logger, clock }, tell);
+    if (url) await publishTo(generationsFromUrl(url), generations, { logger }, tell);
     createServer(handler).listen(Number(port), '127.0.0.1', () => process.send?.({ port: Number(port) }));
   },
 );
-process.on('message', (message: { readonly shiftMs: number }) => void (shiftMs = message.shiftMs));
 process.on('disconnect', () => process.exit());
