@@ -254,22 +254,22 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS> & GateInternals, giv
 }
 
 /** What the options of a gate mean for each of its issuers. */
-interface OfGate {
+interface SharedSettings {
   readonly confirmations: ClaimRules['confirmations'];
   /** Throws a TypeError for a URL without TLS. */
   readonly checkUrl: (url: string, what: string) => void;
   readonly keyStore: KeyStore | undefined;
 }
 
-function readIssuers(given: AuthenticateOptions, ofGate: OfGate): readonly IssuerSettings[] {
-  if (!Object.hasOwn(given, 'issuers')) return [readIssuer(given, ofGate, GATE_NAMES)];
+function readIssuers(given: AuthenticateOptions, shared: SharedSettings): readonly IssuerSettings[] {
+  if (!Object.hasOwn(given, 'issuers')) return [readIssuer(given, shared, GATE_NAMES)];
   const { issuers } = given as { readonly issuers?: unknown };
   const stray = ISSUER_NAMES.find((name) => Object.hasOwn(given, name) && Reflect.get(given, name) !== undefined);
   if (stray) throw wrong(`option "${stray}" goes into each entry of "issuers", not next to it`);
   if (!isList(issuers) || issuers.length === 0) {
     return refuseOption({ factory: FACTORY, name: 'issuers' }, 'an array of at least one issuer', issuers);
   }
-  const settings = issuers.map((issuer) => readIssuer(issuer, ofGate));
+  const settings = issuers.map((issuer) => readIssuer(issuer, shared));
   if (new Set(settings.map(({ issuer }) => issuer)).size < settings.length) {
     throw wrong('option "issuers" names one issuer twice');
   }
@@ -280,14 +280,14 @@ function readIssuers(given: AuthenticateOptions, ofGate: OfGate): readonly Issue
   return settings;
 }
 
-function readIssuer(given: unknown, ofGate: OfGate, alsoKnown: readonly string[] = []): IssuerSettings {
-  return completeIssuer(readOptions(FACTORY, given, ISSUER_OPTIONS, { alsoKnown }), ofGate);
+function readIssuer(given: unknown, shared: SharedSettings, alsoKnown: readonly string[] = []): IssuerSettings {
+  return completeIssuer(readOptions(FACTORY, given, ISSUER_OPTIONS, { alsoKnown }), shared);
 }
 
-function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate) {
+function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, shared: SharedSettings) {
   const { issuer, authUrl = issuer, jwksUri, keys, opaque, generationSource, ...others } = values;
   const { audience: _audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
-  checkUrls(values, ofGate);
+  checkUrls(values, shared);
   requireClients(values);
   const presetChoice = presetOf(issuer, values.preset);
   const preset: Preset = PRESETS[presetChoice.name];
@@ -295,7 +295,7 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
   const generationPath = readClaimPath(generationClaim);
   return {
     ...plain,
-    ...ofGate,
+    ...shared,
     ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset, presetChoice },
     presetName: presetChoice.name,
     ...audiencesOf(values, preset),
@@ -320,7 +320,7 @@ function requireClients({ issuer, clientIds }: ValuesOf<typeof ISSUER_OPTIONS>):
 }
 
 /** With given keys nothing is fetched from the issuer, so its name need not be a URL. */
-function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: OfGate): void {
+function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: SharedSettings): void {
   const { issuer, authUrl, jwksUri, keys, opaque, generationSource } = values;
   if (keys && jwksUri !== undefined) throw wrong('give "keys" or "jwksUri", not both');
   if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');

@@ -74,7 +74,7 @@ export function configurationAdvice(refusal: Refusal, raw: string, context: Advi
   const { reason, privateDetail: why } = refusal;
   const token = attempt(() => parseToken(raw));
   if (!token) return adviceForText(raw, context);
-  if (MICROSOFT_GRAPH.has(token.claims['aud'])) return { why: FOR_GRAPH };
+  if (MICROSOFT_GRAPH.has(token.claims['aud'])) return { why: GRAPH_TOKEN };
   const sign = reason === 'wrong_type' ? signOfIdToken(token.claims, context.preset) : undefined;
   if (sign !== undefined) return { why: sign === 'events' ? LOGOUT_TOKEN : ID_TOKEN };
   const ofPreset = DEPENDS_ON_PRESET.has(reason) ? presetAdvice(token, context) : undefined;
@@ -231,7 +231,7 @@ const LOGOUT_TOKEN =
   'this is a logout token or a security event, which tells of a change and grants nothing: send the access token';
 const FOR_ITS_CLIENT =
   'aud is the client itself, as in an ID token: request an access token for the audience of this API';
-const FOR_GRAPH =
+const GRAPH_TOKEN =
   'the token is for Microsoft Graph, and only Graph can verify it: the client must ask for a token of this API, with scope=api://<application ID of the API>/.default';
 
 /** Its application ID, and its URL in tokens of version 1. */
