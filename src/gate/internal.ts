@@ -38,7 +38,7 @@ export type { OptionPlace } from './core/options';
 // A publisher logs the outage of its log once, and its end.
 export { Outage } from './core/outage';
 // Stores and the gate load optional peers, with a check of the version, in one way.
-export { loadPeer } from './core/required-packages';
+export { loadPeer } from './core/optional-peers';
 // The type of one row of such a table.
 export type { Option } from './core/options';
 // The type of a table of options.

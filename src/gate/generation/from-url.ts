@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { loadPeer } from '../core/required-packages';
+import { loadPeer } from '../core/optional-peers';
 import type * as Http from './http/log';
 import type { GenerationSource } from './log';
 import type { SourceDependencies } from './source-url';

@@ -4,7 +4,7 @@ import { decisionChannel, generationsChannel, introspectionChannel, keysChannel 
 import type { Activity, IntrospectionStatus, GenerationStatus, KeyStatus } from '../core/status';
 import { REASONS } from '../core/reasons';
 import { RouteLabels } from '../core/route-labels';
-import { loadPeer } from '../core/required-packages';
+import { loadPeer } from '../core/optional-peers';
 import type { Decision } from '../verifier/options';
 import { BUCKETS, METRICS, REFUSALS, refusalAttributes, UNMATCHED, type MetricName } from './metrics';
 
