@@ -165,8 +165,8 @@ export async function unlessAborted<Value>(
   }
 }
 
-/** The open exchanges of one part of the gate. */
-export class Exchanges {
+/** The outgoing requests of one part of the gate: each has a time limit, and closing aborts the open ones. */
+export class OutgoingRequests {
   readonly #open = new Set<AbortController>();
   readonly #schedule: Schedule;
 

@@ -2,7 +2,7 @@ import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
 import { dependencies, describe, isList, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { hasUserInfo, isSecureUrl, loggableUrl, parseUrl } from '../../core/urls';
-import { Exchanges, fetchBytes, FetchError } from '../../net/http';
+import { fetchBytes, FetchError, OutgoingRequests } from '../../net/http';
 import { isGeneration } from '../generation';
 import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';
@@ -67,7 +67,7 @@ function httpReader(
   { base, headers: given, fetch, schedule, timeoutMs }: ReturnType<typeof readConnection>,
   { pause, wake }: Wait,
 ): LogReader {
-  const exchanges = new Exchanges(schedule);
+  const requests = new OutgoingRequests(schedule);
   const headers = { ...given, 'cache-control': 'no-cache' };
   let position: string | undefined;
 
@@ -77,7 +77,7 @@ function httpReader(
     if (waitMs > 0) url.searchParams.set('wait', String(waitMs));
     const limits = { contentType: 'application/json', maxBytes: MAX_PAGE_BYTES };
     try {
-      return await exchanges.run(waitMs + timeoutMs, async (signal) =>
+      return await requests.run(waitMs + timeoutMs, async (signal) =>
         parsePage((await fetchBytes(url.href, { fetch, signal, headers, ...limits })).toString()),
       );
     } catch (cause) {
@@ -101,7 +101,7 @@ function httpReader(
         wake();
       }
     },
-    close: () => exchanges.close(),
+    close: () => requests.close(),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Schedule } from '../../core/clock';
 import { ownMembers } from '../../core/objects';
 import { clientAuthorization, loggableUrl } from '../../core/urls';
-import { Exchanges, FetchError, fetchObject, unlessAborted } from '../../net/http';
+import { FetchError, fetchObject, OutgoingRequests, unlessAborted } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
 import { discoverEndpoint, type DiscoveryOptions } from '../keys/fetch-keys';
 import type { OpaqueOptions } from '../opaque-options';
@@ -18,13 +18,13 @@ export function introspectionEndpoint(
 ): AskAbout {
   const { url: given, clientId, clientSecret, authUrl } = options;
   const headers = ownMembers({ authorization: clientAuthorization(clientId, clientSecret) });
-  const exchanges = new Exchanges(options.schedule);
+  const requests = new OutgoingRequests(options.schedule);
   /** The URL in the metadata, which is looked up again after a call that failed. */
   let found: Promise<string> | undefined;
 
   function find(signal: AbortSignal): Promise<string> {
     // A time limit of its own: that of the first call which waits must not end the lookup for the others.
-    found ??= exchanges.run(LOOKUP_TIMEOUT_MS, (limit) =>
+    found ??= requests.run(LOOKUP_TIMEOUT_MS, (limit) =>
       discoverEndpoint('introspection_endpoint', { ...options, signal: limit }),
     );
     return unlessAborted(signal, `the metadata of ${loggableUrl(authUrl)}`, found);

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/errors';
 import { NO_OPTIONS } from '../../core/objects';
 import { ActivityPublisher } from '../../core/status';
-import { Exchanges } from '../../net/http';
+import { OutgoingRequests } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
 import { CallersByAddress } from './call-limit';
 import { FairQueue, unitOf, type Caller } from '../fair-queue';
@@ -21,7 +21,7 @@ export interface IntrospectorOptions<Known> extends Omit<AvailabilityOptions, 'p
   readonly clientOf: (claims: JsonObject) => string | undefined;
   /** How long in ms a token counts as active. */
   readonly cacheMs: number;
-  readonly schedule: ConstructorParameters<typeof Exchanges>[0];
+  readonly schedule: ConstructorParameters<typeof OutgoingRequests>[0];
 }
 
 /** For one token: its turn and the call. */
@@ -51,18 +51,18 @@ export class Introspector<Known extends object> {
   readonly #inFlight = new Map<string, Promise<Known>>();
   readonly #calls = new FairQueue(LIMITS, 'opaque tokens');
   readonly #turn = spacer();
-  readonly #exchanges: Exchanges;
+  readonly #requests: OutgoingRequests;
   readonly #endpoint: Availability;
   readonly #activity: ActivityPublisher<'introspection'>;
   #callers: CallersByAddress | undefined = new CallersByAddress();
 
   constructor(options: IntrospectorOptions<Known>) {
     this.#options = options;
-    this.#exchanges = new Exchanges(options.schedule);
+    this.#requests = new OutgoingRequests(options.schedule);
     this.#endpoint = new Availability({
       ...options,
       probe: () =>
-        this.#exchanges.run(RESPONSE_TIMEOUT_MS, (signal) =>
+        this.#requests.run(RESPONSE_TIMEOUT_MS, (signal) =>
           this.#askAbout(`made-up-by-tillgate-${randomUUID()}`, signal),
         ),
     });
@@ -100,7 +100,7 @@ export class Introspector<Known extends object> {
   /** Ends the open calls; later ones reject. */
   close(): void {
     this.#endpoint.close();
-    this.#exchanges.close();
+    this.#requests.close();
     this.#activity.publish('closed');
   }
 
@@ -116,7 +116,7 @@ export class Introspector<Known extends object> {
     const site = (known ?? caller.client) ? undefined : unitOf(caller);
     this.#noteAddress(caller.address);
     this.#endpoint.requireAvailable(site);
-    return this.#exchanges.run(RESPONSE_TIMEOUT_MS, (signal) => {
+    return this.#requests.run(RESPONSE_TIMEOUT_MS, (signal) => {
       const call = (): Promise<Known> => this.#callFor(token, id, site, signal);
       return this.#calls.run({ ...caller, client: known?.client }, 1, () => this.#turn().then(call), signal);
     });

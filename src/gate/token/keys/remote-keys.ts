@@ -6,7 +6,7 @@ import { ActivityPublisher, type KeyStatus } from '../../core/status';
 import { errorLabel, errorText, type Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
 import { Outage, retryAfterSeconds } from '../../core/outage';
-import { Exchanges, FetchError } from '../../net/http';
+import { FetchError, OutgoingRequests } from '../../net/http';
 import type { UnverifiedHeader } from '../jws';
 import { NoUsableKey, type FetchedKeys } from './fetch-keys';
 import { KeySet, unknownKey, type KeySource, type VerificationKey } from './key-set';
@@ -158,7 +158,7 @@ export class KeyRefresh {
   inFlight: Promise<void> | undefined;
   readonly ready: Promise<void>;
   readonly #options: RemoteKeysOptions;
-  readonly #exchanges: Exchanges;
+  readonly #requests: OutgoingRequests;
   readonly #activity: ActivityPublisher<'keys'>;
   #fetchedAt = -Infinity;
   #unusable: FetchedKeys['unusable'] = new Map();
@@ -170,7 +170,7 @@ export class KeyRefresh {
   constructor(options: RemoteKeysOptions) {
     this.#options = options;
     this.outage = new Outage(FETCHING_BACK_OFF, options.clock, options.random);
-    this.#exchanges = new Exchanges(options.schedule);
+    this.#requests = new OutgoingRequests(options.schedule);
     this.#activity = new ActivityPublisher('keys', options.issuer, () => this.status());
     this.ready = new Promise((resolve) => (this.#announceReady = resolve));
     this.refreshLater();
@@ -212,7 +212,7 @@ export class KeyRefresh {
     const restored = number === 1 && this.#options.kept ? this.#restore(this.#options.kept) : undefined;
     try {
       const fetchKeys = (signal: AbortSignal) => this.#activity.during(() => this.#options.fetchKeys(signal));
-      const fetched = await this.#exchanges.run(this.#timeLimitMs(), fetchKeys);
+      const fetched = await this.#requests.run(this.#timeLimitMs(), fetchKeys);
       if (this.#closed) return;
       this.#accept(fetched, number, startedAt);
       this.#options.kept?.keep(fetched.jwks, startedAt);
@@ -335,7 +335,7 @@ export class KeyRefresh {
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
-    this.#exchanges.close();
+    this.#requests.close();
     this.#activity.publish('closed');
   }
 }
