@@ -104,7 +104,7 @@ export class RemoteKeys implements KeySource {
     const published = this.#published;
     await published.inFlight;
     let found = this.#findNow(header);
-    if (!found && published.keysFetch <= startedBefore) {
+    if (!found && published.acceptedFetch <= startedBefore) {
       if (this.#unknown.has(id, iat)) throw unknownKey(header);
       if (published.outage.waitMs > 0) throw published.unavailable();
       // A fetch in flight here was started after the token came, on behalf of another one.
@@ -117,7 +117,7 @@ export class RemoteKeys implements KeySource {
       found = this.#findNow(header);
     }
     if (found) return found;
-    if (published.keysFetch <= startedBefore) throw published.unavailable();
+    if (published.acceptedFetch <= startedBefore) throw published.unavailable();
     const { askedMs, copyAgeMs } = published;
     this.#unknown.add(id, askedMs);
     // A cache may have responded with a copy from before the token was issued.
@@ -151,7 +151,7 @@ export class KeyRefresh {
   /** Number of fetches started so far. */
   started = 0;
   /** Number of the fetch that returned `keys`; 0 before the first. */
-  keysFetch = 0;
+  acceptedFetch = 0;
   /** How long a cache had kept the response with `keys`, in ms. */
   copyAgeMs = 0;
   /** The fetch in progress. Resolves also when it fails. */
@@ -222,7 +222,7 @@ export class KeyRefresh {
       this.#fail(error);
     }
     // A request that waits for the first fetch finds the kept keys if that has failed.
-    if (!restored || !(await restored) || this.keysFetch > 0) return;
+    if (!restored || !(await restored) || this.acceptedFetch > 0) return;
     const { issuer, clock, logger } = this.#options;
     const ageMs = clock() - this.#fetchedAt;
     logger.warn({ issuer, ageMs }, 'the kept key set of an earlier process serves until the issuer responds');
@@ -265,7 +265,7 @@ export class KeyRefresh {
     [this.#unusable, this.#unusableAt] = [fetched.unusable, startedAt];
     if (this.keys && !this.keys.isWithin(fresh)) this.previous = this.keys;
     this.keys = fresh;
-    this.keysFetch = number;
+    this.acceptedFetch = number;
     // The keys were good when the request was sent: the time of the response is part of their age.
     this.#fetchedAt = startedAt;
     this.copyAgeMs = Math.min(fetched.ageMs ?? 0, keysMaxAgeMs);

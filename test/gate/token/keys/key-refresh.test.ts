@@ -54,12 +54,12 @@ describe('the age of a key set', () => {
   it('is unknown before the first response: there are no keys, and no failure', async () => {
     const { keys } = refreshing();
     expect(keys.status()).toEqual({ state: 'starting', keys: 0, fetches: 1 });
-    expect([keys.started, keys.keysFetch, keys.outage.failures, keys.outage.waitMs]).toEqual([1, 0, 0, 0]);
+    expect([keys.started, keys.acceptedFetch, keys.outage.failures, keys.outage.waitMs]).toEqual([1, 0, 0, 0]);
     await keys.ready;
     await settle();
     expect(keys.status()).toEqual({ state: 'fresh', keys: 1, fetches: 1, ageMs: 0 });
     expect(keys.status()).not.toHaveProperty('lastError');
-    expect([keys.started, keys.keysFetch, keys.inFlight]).toEqual([1, 1, undefined]);
+    expect([keys.started, keys.acceptedFetch, keys.inFlight]).toEqual([1, 1, undefined]);
   });
 
   it.each([
@@ -192,7 +192,7 @@ describe('a fetch that fails', () => {
       [480_000, 'the key set cannot be refreshed, the last good one serves'],
     ]);
     expect(keys.outage.failures).toBe(2);
-    expect([keys.started, keys.keysFetch]).toEqual([3, 1]);
+    expect([keys.started, keys.acceptedFetch]).toEqual([3, 1]);
 
     through.outcome = [KEY];
     await time.advance(1_500);
@@ -204,7 +204,7 @@ describe('a fetch that fails', () => {
       },
     ]);
     expect(keys.status()).toEqual({ state: 'fresh', keys: 1, fetches: 4, ageMs: 0 });
-    expect([keys.keysFetch, keys.outage.failures, keys.outage.waitMs]).toEqual([4, 0, 0]);
+    expect([keys.acceptedFetch, keys.outage.failures, keys.outage.waitMs]).toEqual([4, 0, 0]);
 
     through.outcome = new FetchError('it is down');
     await time.advance(480_000);
