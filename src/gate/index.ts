@@ -1,6 +1,6 @@
 export { AuthError, ConfigurationError } from './core/errors';
 export type { Dependencies } from './core/options';
-export type { GateStatus } from './core/status';
+export type { GateStatus } from './core/gate-status';
 export type { Logger } from './core/logger';
 export { REASONS } from './core/reasons';
 export type { Reason, ReasonRow } from './core/reasons';

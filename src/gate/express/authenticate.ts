@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import { AuthError, type Presentation } from '../core/errors';
-import type { GateStatus } from '../core/status';
+import type { GateStatus } from '../core/gate-status';
 import { errorText } from '../core/logger';
 import { ownValue } from '../core/objects';
 import { option, readOptions } from '../core/options';

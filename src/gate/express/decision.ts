@@ -1,6 +1,6 @@
 import { Authenticator, type BearerRequest } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
-import { decisionChannel } from '../core/status';
+import { decisionChannel } from '../core/activity-channels';
 import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import type { Auth } from '../verifier/options';

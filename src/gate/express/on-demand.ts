@@ -1,4 +1,4 @@
-import type { GateStatus } from '../core/status';
+import type { GateStatus } from '../core/gate-status';
 import type * as Explain from './diagnosis/explain';
 import type { Explanation } from './diagnosis/explain';
 import type * as Metadata from './metadata';

@@ -1,5 +1,5 @@
 import { callUnwaited } from '../core/callbacks';
-import { decisionChannel } from '../core/status';
+import { decisionChannel } from '../core/activity-channels';
 import type { Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
 import { consoleLogger, escapeUnsafe, silentLogger } from '../core/logger';

@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { withTimeLimit, type Clock, type Schedule, type Timer } from '../core/clock';
 import { callUnwaited } from '../core/callbacks';
-import type { ActivityPublisher, GenerationStatus } from '../core/status';
+import type { ActivityPublisher } from '../core/activity-channels';
+import type { GenerationStatus } from '../core/gate-status';
 import { errorText, type Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
 import { Outage } from '../core/outage';

@@ -1,4 +1,4 @@
-import type { GenerationStatus } from '../core/status';
+import type { GenerationStatus } from '../core/gate-status';
 import { SLOW } from './floors';
 import type { Mark } from './log';
 

@@ -1,7 +1,8 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { callUnwaited } from '../core/callbacks';
-import { decisionChannel, generationsChannel, introspectionChannel, keysChannel } from '../core/status';
-import type { Activity, IntrospectionStatus, GenerationStatus, KeyStatus } from '../core/status';
+import { decisionChannel, generationsChannel, introspectionChannel, keysChannel } from '../core/activity-channels';
+import type { Activity } from '../core/activity-channels';
+import type { GenerationStatus, IntrospectionStatus, KeyStatus } from '../core/gate-status';
 import { REASONS } from '../core/reasons';
 import { RouteLabels } from '../core/route-labels';
 import { loadPeer } from '../core/optional-peers';

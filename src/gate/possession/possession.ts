@@ -1,7 +1,7 @@
 import { AuthError } from '../core/errors';
 import type { Clock } from '../core/clock';
 import type { Logger } from '../core/logger';
-import type { GateStatus } from '../core/status';
+import type { GateStatus } from '../core/gate-status';
 import { isObject } from '../core/objects';
 import { usesDpop, type TokenRequest } from '../token/bearer';
 import { clientUnit, type Caller } from '../token/fair-queue';

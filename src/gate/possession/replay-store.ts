@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { silentLogger, type Logger } from '../core/logger';
-import type { GateStatus } from '../core/status';
+import type { GateStatus } from '../core/gate-status';
 
 /** Remembers the proofs that were used, so that none is accepted twice (RFC 9449 section 11.1). */
 export interface ReplayStore {

@@ -1,4 +1,4 @@
-import type { IssuerStatus } from '../core/status';
+import type { IssuerStatus } from '../core/gate-status';
 import { AuthError, identify } from '../core/errors';
 import { parseUrl } from '../core/urls';
 import type * as Sources from '../generation/from-url';

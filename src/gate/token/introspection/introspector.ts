@@ -3,7 +3,7 @@ import * as timers from 'node:timers';
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/errors';
 import { NO_OPTIONS } from '../../core/objects';
-import { ActivityPublisher } from '../../core/status';
+import { ActivityPublisher } from '../../core/activity-channels';
 import { OutgoingRequests } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
 import { CallersByAddress } from './call-limit';

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/errors';
-import type { KeyStatus } from '../../core/status';
+import type { KeyStatus } from '../../core/gate-status';
 import { attempt, isObject, ownMembers } from '../../core/objects';
 import { describe } from '../../core/options';
 import type { UnverifiedHeader } from '../jws';
