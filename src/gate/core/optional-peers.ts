@@ -1,5 +1,3 @@
-import { attempt } from './objects';
-
 /**
  * Major versions of the optional peers that work. Their range in package.json is `*`: with a narrower
  * range npm would refuse to install the package next to another version, even if the peer is never loaded.
@@ -22,32 +20,30 @@ interface Exact {
 
 /** Loads an optional peer when it is used. An installed package that is broken throws its own error. */
 export function loadPeer<Module>(name: string, load: (name: string) => unknown, exact?: Exact): Peer<Module> {
-  const version = attempt(() => (load(`${name}/package.json`) as { readonly version: string }).version) ?? 'unknown';
+  const notInstalled = { problem: `${name} is not installed` };
+  let version: string | undefined;
+  try {
+    ({ version } = load(`${name}/package.json`) as { readonly version?: string });
+  } catch (error) {
+    if (exact && isNotFound(error)) return notInstalled;
+  }
   const isRight = exact ? version === exact.version : isSupported(name, version);
   const needed = exact?.version ?? MAJORS[name]?.join(' or ');
-  if (!isRight && !(exact && isMissing(name, load))) {
-    return { problem: `${name} ${version} is installed, ${needed} is needed` };
-  }
+  if (!isRight) return { problem: `${name} ${version ?? 'unknown'} is installed, ${needed} is needed` };
   try {
     return { module: load(exact ? `${name}/${exact.entry}` : name) as Module };
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) throw error;
-    return { problem: `${name} is not installed` };
+    if (!isNotFound(error)) throw error;
+    return notInstalled;
   }
 }
 
-function isMissing(name: string, load: (name: string) => unknown): boolean {
-  try {
-    load(`${name}/package.json`);
-    return false;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND';
-  }
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND';
 }
 
-/** Whether a version of a peer works; `unknown` is given the benefit of the doubt. */
+/** Whether a version of a peer works; an unknown one is given the benefit of the doubt. */
 function isSupported(name: string, version: string | undefined): boolean {
-  if (version === undefined) return false;
-  const [major] = version.split('.');
-  return version === 'unknown' || !MAJORS[name] || MAJORS[name].includes(Number(major));
+  const majors = MAJORS[name];
+  return version === undefined || !majors || majors.includes(Number(version.split('.')[0]));
 }
