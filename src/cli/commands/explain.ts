@@ -13,7 +13,7 @@ import {
 import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Reason } from 'tillgate';
 import { EXIT, usageError } from '../command';
-import { print, quoted, table } from '../output';
+import { print, table } from '../output';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';
@@ -167,5 +167,5 @@ function textOf(value: unknown): string {
   if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value.join(',');
   const json = JSON.stringify(value);
   // Pasted into a shell, names of the token must stay text.
-  return typeof value === 'object' ? quoted(json) : json;
+  return typeof value === 'object' ? `'${json.replaceAll("'", `'\\''`)}'` : json;
 }
