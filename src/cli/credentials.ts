@@ -71,8 +71,6 @@ function serverOf(settings: Settings): string {
 
 /** The client secret of `--secret` or `--secret-file`; `undefined` where neither is given. */
 export async function givenSecret(io: CliIo, { secret, secretFile }: CommandOptions): Promise<string | undefined> {
-  if (secret !== undefined && secretFile !== undefined) {
-    throw usageError('give --secret or --secret-file, not both');
-  }
+  if (secret !== undefined && secretFile !== undefined) throw usageError('give --secret or --secret-file, not both');
   return secretFile === undefined ? secret : (await readGiven(io, secretFile, 'cannot read the secret')).trim();
 }

@@ -1,4 +1,5 @@
 import { createClient, TokenRequestError } from '@tillgate/client';
+import type { IssuedToken } from '@tillgate/client';
 import type { ClientResource, ClientWithSecret } from './auth-server/index';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
@@ -39,13 +40,9 @@ export async function send(
     readonly json?: string | undefined;
     /** Further headers, by lower-case names; one of the same name counts more. */
     readonly headers?: Readonly<Record<string, string>>;
-    /** Body. */
-    readonly form?: Record<string, string>;
   },
 ): Promise<HttpResponse> {
   const { method = 'GET', token, json } = request;
-
-  const origin = attempt(() => new URL(url).origin) ?? url;
   let response: Response;
   let bytes: Buffer | undefined;
   try {
@@ -64,7 +61,8 @@ export async function send(
   } catch (error) {
     throw noResponse(io, settings, url, reasonOf(error));
   }
-  if (!bytes) throw new CliError(`the response from ${origin} is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
+  if (!bytes)
+    throw new CliError(`the response from ${new URL(url).origin} is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
   const { status, statusText, headers } = response;
   const text = new TextDecoder().decode(bytes);
   return {
@@ -132,12 +130,7 @@ const UNUSABLE: Readonly<Record<string, string>> = {
 };
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
-interface TokenResponse {
-  readonly access_token: string;
-  readonly token_type: string;
-  readonly expires_in: number;
-  readonly scope?: string;
-}
+type TokenResponse = IssuedToken['response'] & { readonly access_token: string };
 
 /** How documents of the authorization server are fetched: like the gate does. */
 export function documentOf(
@@ -184,7 +177,7 @@ export async function requestToken(
   const { baseUrl } = settings;
   try {
     const client = createClient({ tokenUrl, clientId, clientSecret, scope, baseUrl, auth: 'post', fetch: io.fetch });
-    return (await client.token()).response as unknown as TokenResponse;
+    return (await client.token()).response as TokenResponse;
   } catch (error) {
     if (!(error instanceof TokenRequestError)) throw usageError((error as Error).message);
     if (error.status === undefined) throw noResponse(io, settings, tokenUrl, error.code ?? 'not sent');

@@ -24,9 +24,7 @@ export async function publish(
 ): Promise<void> {
   const source = openSource(context.io, url);
   try {
-    if (!source.append) {
-      throw usageError('this source can only be read: revoke the client at its token server instead');
-    }
+    if (!source.append) throw usageError('this source can only be read: revoke the client at its token server instead');
     if (await hasMark(source)) throw new CliError(markedLog(clientId));
     if (comparedBy !== 'iat') throw usageError(stampedLog(clientId));
     const generation = Date.now();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import { authenticateOptions } from 'tillgate/env';
@@ -21,7 +22,7 @@ interface RunningTokenServer {
 }
 
 /** What the console shows of the API. */
-export type ApiFacts = Pick<ConsoleOptions, 'routes' | 'docsUrl' | 'command' | 'call'>;
+export type ApiFacts = Pick<ConsoleOptions, 'scopes' | 'routes' | 'docsUrl' | 'command' | 'call'>;
 
 const NOT_IN_PRODUCTION =
   'NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server';
@@ -31,17 +32,11 @@ const OTHER_SOURCE =
 /**
  * Starts the embedded token server, for development.
  *
- * @param scopes - scopes that clients may have; `undefined`: any
- * @param api - what the console shows of the API
+ * @param api - what the console shows of the API; clients may have its scopes
  * @throws ConfigurationError in production, and when TILLGATE_GENERATIONS names another log
  * @throws Error when the port or the data directory is not available
  */
-export async function startTokenServer(
-  settings: Settings,
-  logger: Logger,
-  scopes: readonly string[] | undefined,
-  api: ApiFacts,
-): Promise<RunningTokenServer> {
+export async function startTokenServer(settings: Settings, logger: Logger, api: ApiFacts): Promise<RunningTokenServer> {
   const { production, generationSource, adminToken } = settings;
   if (production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
   const { host, port, url } = embeddedAddress(settings);
@@ -54,14 +49,14 @@ export async function startTokenServer(
       issuer: url,
       audience: firstAudience(settings),
       dataDir: settings.dataDir,
-      scopes,
+      scopes: api.scopes,
       host,
       rateLimit: settings.tokenRateLimit ?? false,
       logger,
       adminToken,
       maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
     });
-    const devConsole = adminToken === undefined ? openConsole(settings, auth, logger, scopes, api) : undefined;
+    const devConsole = adminToken === undefined ? openConsole(settings, auth, logger, api) : undefined;
     const close = await listen(devConsole?.serve(auth.handler) ?? auth.handler, { host, port, url });
     return {
       auth,
@@ -87,36 +82,23 @@ async function listen(
   { host, port, url }: { readonly host: string; readonly port: number; readonly url: string },
 ): Promise<() => Promise<void>> {
   const server = createServer(handler);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      const taken = 'another process does; stop it, or set TILLGATE_AUTH_PORT to a free port';
-      reject(new CliError(`cannot listen on ${url}: ${code === 'EADDRINUSE' ? taken : message}`));
-    });
-    server.listen(port, host, resolve);
+  await once(server.listen(port, host), 'listening').catch(({ code, message }: NodeJS.ErrnoException) => {
+    const taken = 'another process does; stop it, or set TILLGATE_AUTH_PORT to a free port';
+    throw new CliError(`cannot listen on ${url}: ${code === 'EADDRINUSE' ? taken : message}`);
   });
-  return () =>
-    new Promise((resolve) => {
-      // The response that says why it closes is still on its way.
-      const late = setTimeout(() => server.closeAllConnections(), OPEN_REQUESTS_MS);
-      server.close(() => {
-        clearTimeout(late);
-        resolve();
-      });
-      server.closeIdleConnections();
-    });
+  return async () => {
+    // The response that says why it closes is still on its way.
+    const late = setTimeout(() => server.closeAllConnections(), OPEN_REQUESTS_MS);
+    await once(server.close(), 'close');
+    clearTimeout(late);
+  };
 }
 
 /** How long requests that are open when it closes get. */
 const OPEN_REQUESTS_MS = 250;
 
 /** The console of the token server, and of the API that trusts it. */
-function openConsole(
-  given: Settings,
-  auth: AuthServer,
-  logger: Logger,
-  scopes: readonly string[] | undefined,
-  api: ApiFacts,
-): Console {
+function openConsole(given: Settings, auth: AuthServer, logger: Logger, api: ApiFacts): Console {
   const settings = apiSettings(given);
   const { baseUrl, issuer = '', production } = settings;
   return createConsole({
@@ -125,7 +107,6 @@ function openConsole(
     issuer,
     audience: firstAudience(settings),
     production,
-    scopes,
     clients: () => auth.list(),
     gate: { ...authenticateOptions(settings), generationSource: auth.generations },
     advise: (reason, token) => adviceOn(reason, token, settings),

@@ -11,7 +11,13 @@ import { recordingLogger } from '../support/log';
 
 const never = (): Promise<void> => new Promise(() => {});
 const withDocument = ['--openapi', join(__dirname, '../../openapi.yaml')];
-const API = { routes: [], docsUrl: undefined, command: '', call: () => Promise.reject(new Error('not called')) };
+const API = {
+  scopes: undefined,
+  routes: [],
+  docsUrl: undefined,
+  command: '',
+  call: () => Promise.reject(new Error('not called')),
+};
 const ANY_PORTS = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' };
 
 describe('dev', () => {
@@ -136,7 +142,7 @@ it('dev --token-server: another source than its own log is a wrong configuration
     TILLGATE_DATA_DIR: newDataDir(),
     TILLGATE_GENERATIONS: 'http://till:geheim@127.0.0.1:4999/generations',
   });
-  await expect(startTokenServer(settings, recordingLogger(), undefined, API)).rejects.toMatchObject({
+  await expect(startTokenServer(settings, recordingLogger(), API)).rejects.toMatchObject({
     name: 'ConfigurationError',
     problems: [
       'TILLGATE_GENERATIONS: names another log than that of the embedded token server; leave it out, or set TILLGATE_AUTH_URL to your authorization server',

@@ -10,19 +10,17 @@ function nextNumber(previous: number, nowMs: number): number {
 
 /** The row of a new client. Its numbers are above those of a deleted client of the same id. */
 export function registered(
-  { clientId, description, scopes }: Pick<ClientRow, 'clientId' | 'description' | 'scopes'>,
+  client: Pick<ClientRow, 'clientId' | 'description' | 'scopes'>,
   secret: StoredSecret,
   clients: State['clients'],
   nowMs: number,
 ): ClientRow {
-  const before = clients.get(clientId);
+  const generation = nextNumber(clients.get(client.clientId)?.generation ?? 0, nowMs);
   return {
-    clientId,
-    description,
-    scopes,
+    ...client,
     disabled: false,
     deleted: false,
-    generation: nextNumber(before?.generation ?? 0, nowMs),
+    generation,
     secrets: [secret],
     createdMs: nowMs,
     updatedMs: nowMs,

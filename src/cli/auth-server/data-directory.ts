@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import * as promises from 'node:fs/promises';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import * as files from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** Makes a directory that only this user can change and git ignores; throws an Error that says what to do. */
 export async function prepareDataDirectory(path: string, ownUid = process.getuid?.()): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await files.mkdir(path, { recursive: true, mode: 0o700 });
     await requirePrivate(path, ownUid);
-    await writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    await files.writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
     await requireRoom(path);
@@ -19,7 +18,7 @@ export async function prepareDataDirectory(path: string, ownUid = process.getuid
 
 /** Another user who can write here, or may change the mode, could replace the keys. Windows has neither owner nor mode. */
 async function requirePrivate(path: string, ownUid: number | undefined): Promise<void> {
-  const { mode, uid } = await stat(path);
+  const { mode, uid } = await files.stat(path);
   if (ownUid === undefined) return;
   if (uid !== ownUid) {
     throw new Error(
@@ -35,7 +34,7 @@ async function requirePrivate(path: string, ownUid: number | undefined): Promise
 async function requireRoom(path: string): Promise<void> {
   const probe = join(path, 'state.json.probe.tmp');
   await writeDurably(probe, '.');
-  await promises.rm(probe);
+  await files.rm(probe);
 }
 
 /** Puts an error of the file system into words; other errors stay as they are. */
@@ -57,7 +56,7 @@ export function describeDiskError(path: string, error: unknown): unknown {
 export async function writeDurably(
   path: string,
   text: string,
-  fs: Pick<typeof promises, 'writeFile' | 'open' | 'rename' | 'rm'> = promises,
+  fs: Pick<typeof files, 'writeFile' | 'open' | 'rename' | 'rm'> = files,
   beforeRename: () => Promise<void> = async () => {},
 ): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;

@@ -102,9 +102,6 @@ function readAdminToken(given: unknown): string {
 function readRateLimit(given: unknown): RateLimit | false | undefined {
   if (given === false) return false;
   const { limit, windowMs } = Object(given) as Readonly<Record<string, unknown>>;
-  return isCount(limit) && isCount(windowMs) ? { limit, windowMs } : undefined;
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 1;
+  const areCounts = [limit, windowMs].every((count) => Number.isSafeInteger(count) && Number(count) >= 1);
+  return areCounts ? ({ limit, windowMs } as RateLimit) : undefined;
 }

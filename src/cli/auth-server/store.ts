@@ -75,7 +75,7 @@ export class Store {
         // Of a process that was killed while it wrote.
         if (name.startsWith('state.json.') && name.endsWith('.tmp')) await rm(join(dataDir, name));
       }
-      const kept = await readKept(path);
+      const kept = await readState(path);
       if (kept) return new Store(options, path, kept);
       const state = { clients: new Map(), keys: await newKeys() };
       const text = serializeState(state);
@@ -187,11 +187,7 @@ function storageUnavailable(message: string): RequestError {
 const FORMAT = 2;
 
 /** Reads the state in a file, if there is one; throws an Error that names the file when it cannot be used. */
-export async function readState(path: string): Promise<State | undefined> {
-  return (await readKept(path))?.state;
-}
-
-async function readKept(path: string): Promise<{ readonly text: string; readonly state: State } | undefined> {
+export async function readState(path: string): Promise<{ readonly text: string; readonly state: State } | undefined> {
   try {
     const text = await readText(path);
     return text === undefined ? undefined : { text, state: parseState(text) };

@@ -61,9 +61,7 @@ export async function scopes(
   const missing = taken.find((scope) => !before.includes(scope));
   if (missing !== undefined) throw new CliError(`${clientId} does not have ${missing}: it has ${before.join(' ')}`);
   const scope = [...new Set([...before, ...namesIn(added)])].filter((one) => !taken.includes(one)).join(' ');
-  if (scope === '') {
-    throw usageError(`${clientId} would have no scope left: clients remove ${clientId} deletes it`);
-  }
+  if (scope === '') throw usageError(`${clientId} would have no scope left: clients remove ${clientId} deletes it`);
   const client = await callClients(context.io, 'PATCH', [clientId], { scope });
   const outcome = taken.length > 0 ? '\nits earlier tokens are discarded' : '';
   print(context, client, `${clientId} has ${client.scope}${outcome}${warningOf(client)}`);

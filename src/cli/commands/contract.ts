@@ -72,7 +72,8 @@ export async function contract(context: CommandContext, options: CommandOptions)
     // Whatever is wrong with the document, nothing was tested.
     const cases = orUsageError(() => contractCases({ ...given, url: url.href, openapi, issuer }));
     await untilUp(url, waitSeconds);
-    const failures = await runAll(cases, { io, url, known, issuer, openapi });
+    const lines = attempt(() => readFileSync(openapi, 'utf8').split('\n')) ?? [];
+    const failures = await runAll(cases, { io, url, known, issuer, lines });
     showProgress(io.stderr, '');
     const listed = cases.map(({ name, class: what }) => ({ name, class: what }));
     const result: Result = { url: url.href, openapi, cases: listed, failures, report: cases.report() };
@@ -95,26 +96,27 @@ function showProgress(stderr: CommandContext['io']['stderr'], text: string): voi
   if (stderr.isTTY) stderr.write(`\r\x1b[K${text}`);
 }
 
+/** What the cases of a run share. */
+interface Run {
+  readonly io: CommandContext['io'];
+  readonly url: URL;
+  /** Names of the failures in the baseline. */
+  readonly known: ReadonlySet<string>;
+  readonly issuer: HttpTestIssuer;
+  /** Lines of the document. */
+  readonly lines: readonly string[];
+}
+
 /** Runs the cases one after the other. */
-async function runAll(
-  cases: ContractCases,
-  run: {
-    readonly io: CommandContext['io'];
-    readonly url: URL;
-    readonly known: ReadonlySet<string>;
-    readonly issuer: HttpTestIssuer;
-    readonly openapi: string;
-  },
-): Promise<readonly Failure[]> {
-  const lines = attempt(() => readFileSync(run.openapi, 'utf8').split('\n')) ?? [];
+async function runAll(cases: ContractCases, run: Run): Promise<readonly Failure[]> {
   const failures: Failure[] = [];
   for (const [index, one] of cases.entries()) {
     showProgress(run.io.stderr, `${index + 1} of ${cases.length} cases, ${redCases(failures)} red`);
-    let found = await runCase(one, lines, run.known, run.url);
+    let found = await runCase(one, run);
     // A server that started before this issuer tries again to get its keys.
     for (let tries = 0; one.class === undefined && isOfKeys(found[0]) && tries < KEY_TRIES; tries++) {
       await wait(KEY_PAUSE_MS);
-      found = await runCase(one, lines, run.known, run.url);
+      found = await runCase(one, run);
     }
     if (found[0] && one.class === undefined) throw usageError(explainDistrust(found[0], run.issuer));
     failures.push(...found);
@@ -158,23 +160,22 @@ interface Settings extends Omit<ContractCasesOptions, 'openapi' | 'issuer' | 'ur
 
 /** The flags, and what the configuration file has beside them. */
 function readSettings(options: CommandOptions): Settings {
-  const { config, url, openapi, issuerPort, audience, preset, baseline, depth, header } = options;
+  const { json: _json, config, wait: givenWait, owner, class: classes, header, generations, ...plain } = options;
   const file = config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   const { wait: fileWait, ...fromFile } = (file === undefined ? {} : readConfig(file)) as Partial<Settings> & {
     wait?: unknown;
   };
-  if (depth !== undefined && depth !== 'quick' && depth !== 'full') {
-    throw usageError(`--depth: got "${depth}", expected quick or full`);
+  if (![undefined, 'quick', 'full'].includes(plain.depth)) {
+    throw usageError(`--depth: got "${plain.depth}", expected quick or full`);
   }
-  const waitSeconds = Number(options.wait ?? fileWait ?? WAIT_SECONDS);
-  if (!(waitSeconds >= 0)) throw usageError(`--wait: got "${options.wait}", expected seconds`);
+  const waitSeconds = Number(givenWait ?? fileWait ?? WAIT_SECONDS);
+  if (!(waitSeconds >= 0)) throw usageError(`--wait: got "${givenWait}", expected seconds`);
   const flags = {
-    ...{ url, openapi, issuerPort, audience, preset, baseline, depth },
-    ...{ strict: options.strict, hides: options.hides, allowUntested: options.allowUntested, ignore: options.ignore },
-    generations: options.generations === undefined ? undefined : true,
+    ...plain,
+    generations: generations === undefined ? undefined : true,
     headers: header && { ...fromFile.headers, ...readHeaders(header) },
-    classes: options.class?.split(',').map(readClass),
-    ...ownersOf(options.owner),
+    classes: classes?.split(',').map(readClass),
+    ...ownersOf(owner),
   };
   const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
   return { ...fromFile, ...given, waitSeconds };
@@ -211,12 +212,7 @@ function readBaseline(file: string | undefined): ReadonlySet<string> {
   throw usageError(`--baseline: ${file} is not what contract --json has printed`);
 }
 
-async function runCase(
-  one: ReturnType<typeof contractCases>[number],
-  document: readonly string[],
-  known: ReadonlySet<string>,
-  url: URL,
-): Promise<readonly Failure[]> {
+async function runCase(one: ContractCases[number], { lines, known, url }: Run): Promise<readonly Failure[]> {
   try {
     await one.run();
     return [];
@@ -226,9 +222,14 @@ async function runCase(
     if (!(error instanceof AssertionError) && one.class === undefined) {
       throw usageError(`${url.href}: ${(error as Error).message}; is the server running?`);
     }
-    const line = operation === undefined ? undefined : lineOf(document, operation);
+    const line = operation === undefined ? undefined : lineOf(lines, operation);
     return failuresIn(error, name).map(({ name: own, differences, exchange }) => ({
-      ...{ name: own, case: name, class: what, operation, differences, isKnown: known.has(own) },
+      name: own,
+      case: name,
+      class: what,
+      operation,
+      differences,
+      isKnown: known.has(own),
       ...(exchange && describeExchange(exchange, url)),
       ...(line !== undefined && { line }),
     }));

@@ -58,8 +58,9 @@ async function serveTokens(
   const location = `TILLGATE_DATA_DIR=${shellWord(resolve(settings.dataDir))}`;
   // The page of the scaffold, which has a document.
   const docsUrl = document && `${settings.baseUrl.replace(/\/$/, '')}/docs/`;
-  const api: ApiFacts = { routes, docsUrl, command: `${location} ${io.programName}`, call: callerOf(io, settings) };
-  const tokens = await startTokenServer(settings, openLog(io, options, settings), scopes, api);
+  const command = `${location} ${io.programName}`;
+  const api: ApiFacts = { scopes, routes, docsUrl, command, call: callerOf(io, settings) };
+  const tokens = await startTokenServer(settings, openLog(io, options, settings), api);
   try {
     const report = {
       // Since the start of the process: loading the program counts.

@@ -75,6 +75,8 @@ function isText(value: unknown): value is string {
 }
 
 /** What one reason has caused. */
+type Cause = ReturnType<typeof sumUp>;
+
 function sumUp(lines: readonly Line[]) {
   const unique = <Value>(values: readonly Value[]): readonly Value[] => [...new Set(values)];
   const [{ reason, status, advice }] = lines as readonly [Line, ...Line[]];
@@ -89,15 +91,7 @@ function sumUp(lines: readonly Line[]) {
   };
 }
 
-function describeCause({
-  reason,
-  requests,
-  gate,
-  responded,
-  clients,
-  routes,
-  advice,
-}: ReturnType<typeof sumUp>): string {
+function describeCause({ reason, requests, gate, responded, clients, routes, advice }: Cause): string {
   const some = (names: readonly string[]): string => {
     const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
     return names.slice(0, NAMED).map(escapeUnsafe).join(', ') + more;

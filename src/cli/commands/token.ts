@@ -46,9 +46,7 @@ async function callerToken(
   settings: Settings,
   options: CommandOptions,
 ): Promise<string | undefined> {
-  if (options.as !== undefined && options.token !== undefined) {
-    throw usageError('give --as or --token, not both');
-  }
+  if (options.as !== undefined && options.token !== undefined) throw usageError('give --as or --token, not both');
   if (options.as === undefined) return checkToken(options.token);
   return (await obtainToken(io, settings, options.as, options)).access_token;
 }

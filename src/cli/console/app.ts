@@ -122,22 +122,16 @@ function isReport(report: unknown): report is ReportedRequest {
 /** Of every method that Node's parser accepts, and of nothing that a shell reads in another way. */
 const METHOD = /^[A-Z-]{1,20}$/;
 
-function isDecision({
-  outcome,
-  reason,
-  detail,
-  client_id,
-  token,
-  unverified,
-  required,
-  granted,
-}: Record<string, unknown>): boolean {
-  const isText = [outcome, reason, detail, client_id, token].every((one) => isOptional('string', one));
+function isDecision(decision: Readonly<Record<string, unknown>>): boolean {
+  const areTexts = TEXTS.every((name) => isOptional('string', decision[name]));
+  const { unverified, required = [], granted = [] } = decision;
   const areLists = [required, granted].every(
-    (list = []) => Array.isArray(list) && list.every((one) => typeof one === 'string'),
+    (list) => Array.isArray(list) && list.every((one) => typeof one === 'string'),
   );
-  return isText && areLists && isOptional('boolean', unverified);
+  return areTexts && areLists && isOptional('boolean', unverified);
 }
+
+const TEXTS = ['outcome', 'reason', 'detail', 'client_id', 'token'];
 
 function isOptional(type: 'string' | 'boolean', value: unknown): boolean {
   return value === undefined || typeof value === type;

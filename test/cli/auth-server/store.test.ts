@@ -333,18 +333,19 @@ describe('the state file', () => {
   }
 
   /** Reads a state file with this text; rejects with what is wrong with it. */
-  async function read(text: string): Promise<State | undefined> {
+  async function read(text: string): Promise<State> {
     const path = join(newDirectory(), 'state.json');
     writeFileSync(path, text);
-    return readState(path).catch(({ message }: Error) => {
+    const kept = await readState(path).catch(({ message }: Error) => {
       const [, wrong] = message.split(`the state of the token server in ${path} cannot be used: `);
       throw new Error(wrong?.replace('; restore it, or delete it to begin anew', ''));
     });
+    return kept!.state;
   }
 
   it('a state is read as it was written', async () => {
     const text = await exampleText();
-    const { keys, clients } = (await read(text))!;
+    const { keys, clients } = await read(text);
     expect({ format: 2, keys, clients: [...clients.values()] }).toEqual(JSON.parse(text));
   });
 
