@@ -13,7 +13,7 @@ import { usesEmbedded } from './settings';
  */
 
 /** A client secret that this command line was given when it registered the client. */
-interface Credential {
+export interface Credential {
   readonly client_secret: string;
   readonly scope: string;
 }
@@ -46,13 +46,10 @@ export async function keepCredential(
 
 async function readContents(settings: Settings): Promise<Map<string, Map<string, Credential>>> {
   const file = fileOf(settings);
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
-    throw new CliError(`cannot read ${file}: ${(error as Error).message}`, EXIT.configuration);
-  }
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '{}';
+    throw new CliError(`cannot read ${file}: ${error.message}`, EXIT.configuration);
+  });
   try {
     const servers = Object.entries(JSON.parse(text) as Record<string, Record<string, Credential>>);
     return new Map(servers.map(([server, credentials]) => [server, new Map(Object.entries(credentials))]));

@@ -153,12 +153,10 @@ export function documentOf(
 /** `token_endpoint` of the metadata; the embedded token server keeps its path. */
 async function tokenEndpoint(io: CliIo, settings: Settings): Promise<string> {
   if (usesEmbedded(settings)) return `${tokenServerUrl(settings)}/connect/token`;
-  try {
-    return await discoverEndpoint('token_endpoint', documentOf(io, settings));
-  } catch (error) {
+  return discoverEndpoint('token_endpoint', documentOf(io, settings)).catch(({ message }: Error) => {
     const advice = 'check TILLGATE_AUTH_URL, and TILLGATE_ISSUER, which its metadata must name to the byte';
-    throw new CliError(`no token endpoint: ${(error as Error).message}; ${advice}`);
-  }
+    throw new CliError(`no token endpoint: ${message}; ${advice}`);
+  });
 }
 
 /**

@@ -30,12 +30,15 @@ export function usesEmbedded(settings: Settings): boolean {
   return isEmbedded(settings) || (issuer === authUrl && issuer === embeddedAddress(settings).url);
 }
 
-/** Where the embedded token server listens, and its URL. Without an admin token that is loopback, wherever the API listens. */
-export function embeddedAddress({ host, authPort, adminToken }: Settings): {
+/** Where a server listens. */
+export interface Address {
   readonly host: string;
   readonly port: number;
   readonly url: string;
-} {
+}
+
+/** Where the embedded token server listens, and its URL. Without an admin token that is loopback, wherever the API listens. */
+export function embeddedAddress({ host, authPort, adminToken }: Settings): Address {
   const listens = adminToken !== undefined || isLoopback(host) ? host : '127.0.0.1';
   return { host: listens, port: authPort, url: `http://${hostInUrl(listens)}:${authPort}` };
 }

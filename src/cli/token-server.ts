@@ -12,6 +12,7 @@ import { CliError } from './command';
 import { createConsole } from './console/console';
 import type { Console, ConsoleOptions } from './console/console';
 import { apiSettings, embeddedAddress, firstAudience } from './settings';
+import type { Address } from './settings';
 
 /** The embedded token server, listening. */
 interface RunningTokenServer {
@@ -39,7 +40,8 @@ const OTHER_SOURCE =
 export async function startTokenServer(settings: Settings, logger: Logger, api: ApiFacts): Promise<RunningTokenServer> {
   const { production, generationSource, adminToken } = settings;
   if (production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
-  const { host, port, url } = embeddedAddress(settings);
+  const address = embeddedAddress(settings);
+  const { host, url } = address;
   if (generationSource !== undefined && generationSource !== `${url}/generations`) {
     throw new ConfigurationError([OTHER_SOURCE]);
   }
@@ -57,7 +59,7 @@ export async function startTokenServer(settings: Settings, logger: Logger, api: 
       maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
     });
     const devConsole = adminToken === undefined ? openConsole(settings, auth, logger, api) : undefined;
-    const close = await listen(devConsole?.serve(auth.handler) ?? auth.handler, { host, port, url });
+    const close = await listen(devConsole?.serve(auth.handler) ?? auth.handler, address);
     return {
       auth,
       consoleUrl: devConsole && `${url}/console`,
@@ -77,10 +79,7 @@ export async function startTokenServer(settings: Settings, logger: Logger, api: 
  *
  * @throws CliError that says what to change
  */
-async function listen(
-  handler: RequestListener,
-  { host, port, url }: { readonly host: string; readonly port: number; readonly url: string },
-): Promise<() => Promise<void>> {
+async function listen(handler: RequestListener, { host, port, url }: Address): Promise<() => Promise<void>> {
   const server = createServer(handler);
   await once(server.listen(port, host), 'listening').catch(({ code, message }: NodeJS.ErrnoException) => {
     const taken = 'another process does; stop it, or set TILLGATE_AUTH_PORT to a free port';

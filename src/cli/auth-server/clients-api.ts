@@ -140,7 +140,12 @@ export async function registerClient(context: Context, body: unknown): Promise<C
   const client = readNewClient(body, context.settings.scopes);
   const { text, stored } = newSecret(context.settings.clock());
   const { after, published } = await changeClient(context, ({ clients }, nowMs) => {
-    if (clients.get(client.clientId)?.deleted === false) throw clientExists(client.clientId);
+    if (clients.get(client.clientId)?.deleted === false) {
+      const message =
+        `The client id ${JSON.stringify(client.clientId)} is taken: choose another one, or change the client that has ` +
+        `it with PATCH /clients/${encodeURIComponent(client.clientId)}.`;
+      throw new RequestError(409, 'client_exists', message);
+    }
     return registered(client, stored, clients, nowMs);
   });
   return { ...toResource(after), published, client_secret: text };
@@ -159,13 +164,6 @@ function requireClient(row: ClientRow | undefined): ClientRow {
   if (row && !row.deleted) return row;
   const message = 'No client has this id: GET /clients lists the registered ones, POST /clients registers one.';
   throw new RequestError(404, 'not_found', message);
-}
-
-function clientExists(clientId: string): RequestError {
-  const message =
-    `The client id ${JSON.stringify(clientId)} is taken: choose another one, or change the client that has it with ` +
-    `PATCH /clients/${encodeURIComponent(clientId)}.`;
-  return new RequestError(409, 'client_exists', message);
 }
 
 /** Other media types are refused, so that a plain HTML form cannot reach the API. */

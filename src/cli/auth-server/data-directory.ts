@@ -10,7 +10,10 @@ export async function prepareDataDirectory(path: string, ownUid = process.getuid
     await files.writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-    await requireRoom(path);
+    // A disk that cannot be written is found at the start, not by the first change.
+    const probe = join(path, 'state.json.probe.tmp');
+    await writeDurably(probe, '.');
+    await files.rm(probe);
   } catch (error) {
     throw describeDiskError(path, error);
   }
@@ -28,13 +31,6 @@ async function requirePrivate(path: string, ownUid: number | undefined): Promise
   if ((mode & 0o022) === 0) return;
   const octal = (mode & 0o777).toString(8);
   throw new Error(`other users can write to the data directory ${path} (mode ${octal}): run chmod go-w ${path}`);
-}
-
-/** A disk that cannot be written is found at the start, not by the first change. */
-async function requireRoom(path: string): Promise<void> {
-  const probe = join(path, 'state.json.probe.tmp');
-  await writeDurably(probe, '.');
-  await files.rm(probe);
 }
 
 /** Puts an error of the file system into words; other errors stay as they are. */

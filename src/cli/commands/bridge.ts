@@ -6,6 +6,7 @@ import type { BridgeState } from '../bridge/bridge';
 import { keycloakChanges } from '../bridge/keycloak';
 import type { KeycloakCursor } from '../bridge/keycloak';
 import { readSettings } from 'tillgate/env';
+import { attempt } from 'tillgate/internal';
 import { orUsageError, usageError } from '../command';
 import { print } from '../output';
 import type { CommandContext, CommandOptions } from '../command';
@@ -45,11 +46,8 @@ function bridgeState(dataDir: string) {
   const path = join(dataDir, 'bridge-keycloak.json');
   return {
     async load(): Promise<BridgeState<KeycloakCursor> | undefined> {
-      try {
-        return JSON.parse(await readFile(path, 'utf8')) as BridgeState<KeycloakCursor>;
-      } catch {
-        return undefined;
-      }
+      const text = await readFile(path, 'utf8').catch(() => '');
+      return attempt(() => JSON.parse(text) as BridgeState<KeycloakCursor>);
     },
     async save(state: BridgeState<KeycloakCursor>): Promise<void> {
       await prepareDataDirectory(dataDir);

@@ -127,24 +127,19 @@ interface ClockDifference {
 }
 
 /** The same `fetch`, and what the `Date` of its responses (RFC 9110 section 6.6.1) says about the clock of the server. */
-function watchClock(fetch: CliIo['fetch']): {
-  readonly fetch: CliIo['fetch'];
-  readonly difference: () => ClockDifference | undefined;
-} {
+function watchClock(fetch: CliIo['fetch']) {
   let difference: ClockDifference | undefined;
-  return {
-    async fetch(url, init) {
-      const sentMs = Date.now();
-      const response = await fetch(url, init);
-      const dateMs = Date.parse(response.headers.get('date') ?? '');
-      // The header has whole seconds; a cache on the way keeps that of the first response.
-      if (!Number.isNaN(dateMs) && !response.headers.has('age')) {
-        difference = { leastMs: dateMs - Date.now(), mostMs: dateMs + 1000 - sentMs };
-      }
-      return response;
-    },
-    difference: () => difference,
+  const watched: CliIo['fetch'] = async (url, init) => {
+    const sentMs = Date.now();
+    const response = await fetch(url, init);
+    const dateMs = Date.parse(response.headers.get('date') ?? '');
+    // The header has whole seconds; a cache on the way keeps that of the first response.
+    if (!Number.isNaN(dateMs) && !response.headers.has('age')) {
+      difference = { leastMs: dateMs - Date.now(), mostMs: dateMs + 1000 - sentMs };
+    }
+    return response;
   };
+  return { fetch: watched, difference: () => difference };
 }
 
 function clockFindings(

@@ -5,6 +5,7 @@ import { print, table } from '../output';
 import type { ChangedClient } from '../auth-server/index';
 import type { CommandContext, CommandOptions } from '../command';
 import { keepCredential } from '../credentials';
+import type { Credential } from '../credentials';
 import { callClients } from '../http';
 import { publish, refusedFromNowOn } from '../sources';
 
@@ -117,14 +118,8 @@ function warningOf({ published }: { readonly published: boolean }): string {
 }
 
 /** After the secret is printed: a disk that is full must not lose it. */
-async function keep(
-  { io }: CommandContext,
-  clientId: string,
-  credential: { readonly client_secret: string; readonly scope: string },
-): Promise<void> {
-  try {
-    await keepCredential(readSettings(io.env), clientId, credential);
-  } catch (error) {
-    throw new CliError(`the secret above is valid, but could not be kept here: ${(error as Error).message}`);
-  }
+async function keep({ io }: CommandContext, clientId: string, credential: Credential): Promise<void> {
+  await keepCredential(readSettings(io.env), clientId, credential).catch(({ message }: Error) => {
+    throw new CliError(`the secret above is valid, but could not be kept here: ${message}`);
+  });
 }

@@ -125,12 +125,11 @@ async function runUntilStopped(io: CliIo, [file = '', ...args]: readonly string[
 }
 
 async function exitCodeOf(child: ChildProcess, file: string): Promise<number> {
-  try {
-    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
-  } catch (error) {
-    throw usageError(`cannot start ${file}: ${(error as Error).message}`);
-  }
+  const exit = once(child, 'exit').catch(({ message }: Error) => {
+    throw usageError(`cannot start ${file}: ${message}`);
+  });
+  const [code, signal] = (await exit) as [number | null, NodeJS.Signals | null];
+  return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
 /** Calls the API as `tillgate call` does. */

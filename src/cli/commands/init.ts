@@ -19,7 +19,13 @@ const GITIGNORE = 'node_modules/\nbuild/\n.env\n.tillgate/\ncredentials.json\n';
 /** `tillgate init <directory>`: writes a project to start from, the scaffold; never overwrites a file. */
 export async function init(context: CommandContext, options: CommandOptions, directory: string): Promise<void> {
   const root = resolve(directory);
-  await requireEmpty(root, directory);
+  const present = await readdir(root).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw usageError(`cannot use ${directory}: ${error.message}`);
+  });
+  if (present.length > 0) {
+    throw usageError(`${directory} is not empty (${present.length} entries); name a new or an empty directory`);
+  }
   if (options.javascript && !existsSync(JAVASCRIPT)) {
     throw usageError('--javascript: a clone has no such project, the package does: npm run pack');
   }
@@ -42,19 +48,6 @@ export async function init(context: CommandContext, options: CommandOptions, dir
       'README.md says what else there is.',
     ].join('\n'),
   );
-}
-
-async function requireEmpty(root: string, shown: string): Promise<void> {
-  let entries: readonly string[];
-  try {
-    entries = await readdir(root);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw usageError(`cannot use ${shown}: ${(error as Error).message}`);
-  }
-  if (entries.length > 0) {
-    throw usageError(`${shown} is not empty (${entries.length} entries); name a new or an empty directory`);
-  }
 }
 
 /** The package.json with the name of the directory, and this version of the packages. */

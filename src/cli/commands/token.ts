@@ -29,11 +29,13 @@ export async function call(
   path: string,
 ): Promise<number> {
   const settings = readSettings(context.io.env);
-  const url = settings.baseUrl.replace(/\/$/, '') + checkPath(path);
+  if (!path.startsWith('/')) throw usageError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`);
+  const url = settings.baseUrl.replace(/\/$/, '') + path;
   const headers = readHeaders(options.header);
-  const json = checkData(await readData(context.io, options.data), headers);
+  const json = await readData(context.io, options.data, headers);
   const token = await callerToken(context, settings, options);
-  const response = await send(context.io, settings, url, { method: checkMethod(method), token, json, headers });
+  if (!/^[A-Za-z]+$/.test(method)) throw usageError(`expected a method such as GET, got ${JSON.stringify(method)}`);
+  const response = await send(context.io, settings, url, { method: method.toUpperCase(), token, json, headers });
   const shown = shownHeaders(response);
   const document = { status: response.status, headers: shown, body: response.body ?? response.text };
   print(context, document, asText(response, shown));
@@ -47,36 +49,18 @@ async function callerToken(
   options: CommandOptions,
 ): Promise<string | undefined> {
   if (options.as !== undefined && options.token !== undefined) throw usageError('give --as or --token, not both');
-  if (options.as === undefined) return checkToken(options.token);
-  return (await obtainToken(io, settings, options.as, options)).access_token;
-}
-
-/** What a header cannot carry would be quoted by the error about it. */
-function checkToken(token: string | undefined): string | undefined {
-  if (token === undefined || /^[\x20-\x7e]*$/.test(token)) return token;
+  if (options.as !== undefined) return (await obtainToken(io, settings, options.as, options)).access_token;
+  // What a header cannot carry would be quoted by the error about it.
+  if (/^[\x20-\x7e]*$/.test(options.token ?? '')) return options.token;
   throw usageError('--token: expected printable ASCII without line breaks');
 }
 
-function checkMethod(method: string): string {
-  if (/^[A-Za-z]+$/.test(method)) return method.toUpperCase();
-  throw usageError(`expected a method such as GET, got ${JSON.stringify(method)}`);
-}
-
-function checkPath(path: string): string {
-  if (path.startsWith('/')) return path;
-  throw usageError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`);
-}
-
-/** `@file` and `@-` name where the body is. */
-async function readData(io: CliIo, data: string | undefined): Promise<string | undefined> {
-  if (!data?.startsWith('@')) return data;
-  const file = data.slice(1);
-  return readGiven(io, file, `--data: cannot read ${file}`);
-}
-
-function checkData(data: string | undefined, headers: Readonly<Record<string, string>>): string | undefined {
-  if (data === undefined || headers['content-type'] !== undefined) return data;
-  if (attempt(() => JSON.parse(data) as unknown) !== undefined) return data;
+/** The body, which is JSON unless the headers say otherwise; `@file` and `@-` name where it is. */
+async function readData(io: CliIo, given: string | undefined, headers: object): Promise<string | undefined> {
+  const file = given?.startsWith('@') ? given.slice(1) : undefined;
+  const data = file === undefined ? given : await readGiven(io, file, `--data: cannot read ${file}`);
+  const isJson = data === undefined || attempt(() => JSON.parse(data) as unknown) !== undefined;
+  if (isJson || 'content-type' in headers) return data;
   throw usageError('expected JSON in --data, for example --data \'{"name":"Espresso"}\'');
 }
 

@@ -82,19 +82,22 @@ interface Refusal {
 }
 
 function refusalOf(refusal: Refusal, raw: string, facts: Facts): Pick<Why, 'got' | 'expected' | 'fix'> {
-  const token = attempt(() => parseToken(raw));
-  const id = token?.claims['client_id'];
+  const { header, claims }: TokenParts = attempt(() => parseToken(raw)) ?? { header: {}, claims: {} };
+  const id = claims['client_id'];
   const client = typeof id === 'string' ? facts.client(id) : undefined;
-  return { ...comparisonOf(refusal, token, client, facts), fix: fixOf(refusal, raw, client, facts) };
+  const known = { ...refusal, raw, header, claims, client };
+  return { ...comparisonOf(known, facts), fix: fixOf(known, facts) };
 }
 
-function fixOf(
-  { reason, required = [] }: Refusal,
-  raw: string,
-  client: ClientResource | undefined,
-  facts: Facts,
-): string {
-  const { iss, aud } = attempt(() => parseToken(raw).claims) ?? {};
+type TokenParts = Pick<ReturnType<typeof parseToken>, 'header' | 'claims'>;
+
+/** A refusal, with what is known of its token. */
+interface KnownRefusal extends Refusal, TokenParts {
+  readonly raw: string;
+  readonly client: ClientResource | undefined;
+}
+
+function fixOf({ reason, required = [], raw, claims: { iss, aud }, client }: KnownRefusal, facts: Facts): string {
   if (OF_ANOTHER_ISSUER.has(reason) && iss === facts.issuer && aud === facts.audience) {
     return `The token is good, and the app has options for another issuer. Leave issuer, audience and keys out of authenticate(): then TILLGATE_AUTH_URL=${iss} and TILLGATE_AUDIENCE=${aud} count, which tillgate dev has set.`;
   }
@@ -116,31 +119,28 @@ const OF_ANOTHER_ISSUER: ReadonlySet<Reason> = new Set<Reason>(['wrong_issuer', 
 
 /** What was compared, where the reason alone does not say it. */
 function comparisonOf(
-  { reason, required = [], granted = [] }: Refusal,
-  token: ReturnType<typeof parseToken> | undefined,
-  client: ClientResource | undefined,
+  { reason, required = [], granted = [], header, claims, client }: KnownRefusal,
   { issuer, audience }: Facts,
 ): Pick<Why, 'got' | 'expected'> {
-  const claim = (name: string): unknown => token?.claims[name];
   switch (reason) {
     case 'missing_token':
       return { got: 'no Authorization header', expected: 'Authorization: Bearer <ACCESS_TOKEN>' };
     case 'insufficient_scope':
       return { got: granted.join(' ') || 'no scopes', expected: required.join(' ') };
     case 'superseded':
-      return { got: text(claim('generation')), ...(client && { expected: `${client.generation} or later` }) };
+      return { got: text(claims['generation']), ...(client && { expected: `${client.generation} or later` }) };
     case 'wrong_issuer':
-      return { got: text(claim('iss')), expected: issuer };
+      return { got: text(claims['iss']), expected: issuer };
     case 'wrong_audience':
-      return { got: text(claim('aud')), expected: audience };
+      return { got: text(claims['aud']), expected: audience };
     case 'expired':
-      return { got: `expired at ${time(claim('exp'))}`, expected: 'a later time' };
+      return { got: `expired at ${time(claims['exp'])}`, expected: 'a later time' };
     case 'not_yet_valid':
-      return { got: `valid from ${time(claim('nbf') ?? claim('iat'))}`, expected: 'an earlier time' };
+      return { got: `valid from ${time(claims['nbf'] ?? claims['iat'])}`, expected: 'an earlier time' };
     case 'wrong_type':
-      return { got: `typ ${text(token?.header['typ'])}`, expected: 'an access token' };
+      return { got: `typ ${text(header['typ'])}`, expected: 'an access token' };
     case 'algorithm_not_allowed':
-      return { got: `alg ${text(token?.header['alg'])}`, expected: 'an asymmetric algorithm, such as RS256' };
+      return { got: `alg ${text(header['alg'])}`, expected: 'an asymmetric algorithm, such as RS256' };
     default:
       return {};
   }
