@@ -1,4 +1,5 @@
-export { AuthError, ConfigurationError } from './core/errors';
+export { ConfigurationError } from './core/configuration-error';
+export { AuthError } from './core/errors';
 export type { Dependencies } from './core/options';
 export type { GateStatus } from './core/gate-status';
 export type { Logger } from './core/logger';

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { ConfigurationError } from '../core/errors';
+import { ConfigurationError } from '../core/configuration-error';
 import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest, readOptions } from '../core/options';
 import type { OptionTable, ValuesOf, Variable } from '../core/options';

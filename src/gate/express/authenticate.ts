@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
-import { AuthError, type Presentation } from '../core/errors';
+import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
 import { errorText } from '../core/logger';
 import { ownValue } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
+import type { Presentation } from '../core/refusal';
 import { resourceMetadataUrl } from '../core/urls';
 import type * as Env from '../env/settings';
 import type * as Held from '../verifier/held';

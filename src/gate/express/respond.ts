@@ -2,24 +2,14 @@ import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { callUnwaited } from '../core/callbacks';
-import {
-  AuthError,
-  DEFAULT_PRESENTATION,
-  isTemporary,
-  presentationOf,
-  presentError,
-  PROBLEM_TYPES,
-  problemTitle,
-  problemType,
-  refusalHeaders,
-  refusalProblem,
-  serializeChallenge,
-} from '../core/errors';
-import type { Presentation } from '../core/errors';
+import { serializeChallenge } from '../core/challenge';
+import { AuthError, presentationOf, presentError } from '../core/errors';
 import { errorText, type Logger } from '../core/logger';
 import { attempt, ownMembers, ownValue } from '../core/objects';
 import { DEPENDENCIES, isList, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
+import { DEFAULT_PRESENTATION, isTemporary, PROBLEM_TYPES, problemTitle, problemType } from '../core/refusal';
+import { refusalHeaders, refusalProblem, type Presentation } from '../core/refusal';
 import { usesDpop } from '../token/bearer';
 import { requestIdOf, routeOf, stateOf, type GateRequest, type Next } from './request-state';
 

@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { AuthError, REASONS } from '../../../src/gate/index';
 import type { Reason } from '../../../src/gate/index';
-import {
-  identify,
-  presentError,
-  quote,
-  refusalHeaders,
-  refusalProblem,
-  serializeChallenge,
-} from '../../../src/gate/core/errors';
+import { quote, serializeChallenge } from '../../../src/gate/core/challenge';
+import { identify, presentError } from '../../../src/gate/core/errors';
+import { refusalHeaders, refusalProblem } from '../../../src/gate/core/refusal';
 import { challengeOf, problemOf, WIRE } from '../../support/refusals';
 import { anyCharacter } from '../../support/any-character';
 import { parseChallenge } from '../../support/strict-challenge';

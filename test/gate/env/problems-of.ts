@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../../src/gate/core/errors';
+import { ConfigurationError } from '../../../src/gate/core/configuration-error';
 import { readSettings } from '../../../src/gate/env/settings';
 import type { Environment } from '../../../src/gate/env/settings';
 
