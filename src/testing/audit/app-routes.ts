@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http';
-import { requirementOf } from 'tillgate/internal';
+import { attempt, requirementOf } from 'tillgate/internal';
 import { bothOf } from '../openapi/document';
 import type { Alternatives } from '../openapi/document';
 import { isCatchAll, probesOf, shapeOf, templatesOf } from '../openapi/path-template';
@@ -18,6 +18,15 @@ export interface DescribedRoute {
   readonly gate: 'none' | 'optional' | 'strict';
 }
 
+/** What can be read of an app. */
+interface RoutesOfApp {
+  readonly routes: readonly DescribedRoute[];
+  /** Paths to which a middleware responds itself. */
+  readonly served: readonly string[];
+  /** Where routes cannot be read: `/admin`, or `(unreadable)/users`. */
+  readonly unreadable: readonly string[];
+}
+
 /**
  * Reads the routes, guards and gates of an Express 4 or 5 app or router, including nested routers. Follows a request to
  * the handler of each route, so that the order counts as it does in Express.
@@ -25,16 +34,7 @@ export interface DescribedRoute {
  * @param knownPaths - templates of the document, tried where Express keeps no mount path
  * @throws TypeError when `app` is neither an app nor a router
  */
-export function describeRoutes(
-  app: object,
-  knownPaths: readonly string[] = [],
-): {
-  readonly routes: readonly DescribedRoute[];
-  /** Paths to which a middleware responds itself. */
-  readonly served: readonly string[];
-  /** Where routes cannot be read: `/admin`, or `(unreadable)/users`. */
-  readonly unreadable: readonly string[];
-} {
+export function describeRoutes(app: object, knownPaths: readonly string[] = []): RoutesOfApp {
   const layers = layersOf(app);
   if (!layers) throw new TypeError('expected an Express app or router: a function that express() or Router() made');
   const { routes: listed, served, hidden } = listRoutes(layers);
@@ -281,17 +281,9 @@ export function layersOf(handle: object): readonly Layer[] | undefined {
   if (Array.isArray(stack)) return stack as readonly Layer[];
   // Only apps have both.
   if (typeof handle !== 'function' || typeof set !== 'function' || !('handle' in handle)) return undefined;
-  const router = '_router' in handle ? handle._router : routerOf(handle);
+  // The getter of an Express 4 app throws.
+  const router = '_router' in handle ? handle._router : attempt(() => (handle as { router?: unknown }).router);
   return router === undefined ? [] : layersOf(router as object);
-}
-
-function routerOf(app: object): unknown {
-  try {
-    return (app as { readonly router?: unknown }).router;
-  } catch {
-    // The getter of an Express 4 app throws.
-    return undefined;
-  }
 }
 
 /** The handlers of a route. `app.all()` makes one layer per method: they count as one handler. */
@@ -304,12 +296,7 @@ function handlersOf({ route }: Layer): readonly Layer[] {
 
 /** Matches a path with one layer, as its router would: the part that it matches, and the parameters in it. */
 function matchLayer(layer: Layer, path: string) {
-  let result: unknown;
-  try {
-    result = layer.match?.(path);
-  } catch {
-    return undefined;
-  }
+  const result = attempt(() => layer.match?.(path));
   if (result === undefined || result === false) return undefined;
   // Express 4 and the first releases of router 2 store the result on the layer.
   const { path: matched = '', params = {} } = (result === true ? layer : result) as {

@@ -87,15 +87,11 @@ export function auditRoutes(
   const operations = allOperations(document, basePath?.replace(/\/+$/, '') ?? basePathOf(document));
   const read = describeRoutes(app, [...new Set(operations.map(({ path }) => path))]);
   const isIgnored = ignoredPaths(ignore);
+  const required = read.routes.flatMap(({ requires }) => requires.flat());
   const findings = [
     ...compareRoutes(name, read, operations),
     ...read.unreadable.map(unreadableAt),
-    ...compareScopes(
-      name,
-      document,
-      operations,
-      read.routes.flatMap(({ requires }) => requires.flat()),
-    ),
+    ...compareScopes(name, document, operations, required),
   ];
   return findings.filter(({ path }) => !isIgnored(path)).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }

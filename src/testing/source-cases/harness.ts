@@ -60,10 +60,8 @@ export async function readToEnd(reader: LogReader): Promise<Batch> {
     const batch = await reader.next(0);
     for (const change of batch.changes) {
       const [clientId, generation] = change;
-      ok(
-        change.length === 2 && typeof clientId === 'string' && Number.isSafeInteger(generation),
-        'an entry is not a change',
-      );
+      const isChange = change.length === 2 && typeof clientId === 'string' && Number.isSafeInteger(generation);
+      ok(isChange, 'an entry is not a change');
       changes.push([clientId, generation]);
     }
     mark = batch.mark ?? mark;

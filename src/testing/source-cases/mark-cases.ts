@@ -45,11 +45,8 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
     deepStrictEqual(await readAll(source), [[`client-${winner?.unit}`, TIME]]);
   },
 
-  async 'a mark is never read before what was appended up to its unit, by readers that read meanwhile'({
-    source,
-    append,
-    open,
-  }) {
+  async 'a mark is never read before what was appended up to its unit, by readers that read meanwhile'(context) {
+    const { source, append, open } = context;
     if (!source.append) return;
     let isDone = false;
     const reading = Array.from({ length: 3 }, async () => {
@@ -64,7 +61,8 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
         if (!end || known.size % 3 !== 0) continue;
         // Another one now and then, which reads everything. Each may have a connection: the old one is closed.
         reader.close();
-        [reader, known] = [open(), new Set()];
+        reader = open();
+        known = new Set();
       }
     });
     let expected: Mark | undefined;
@@ -78,12 +76,8 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
     await Promise.all(reading);
   },
 
-  async 'a reader reaches the end, and misses nothing, although a new epoch begins before each of its reads'({
-    source,
-    timeoutMs,
-    append,
-    open,
-  }) {
+  async 'a reader reaches the end, and misses nothing, although a new epoch begins before each of its reads'(context) {
+    const { source, timeoutMs, append, open } = context;
     if (!source.append) return;
     const changes = numbered(3_000);
     for (let at = 0; at < changes.length; at += 1_000) await append(...changes.slice(at, at + 1_000));
@@ -98,7 +92,8 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
       expected = mark;
       const batch = await inTime(reader.next(0), timeoutMs, 'next(0) did not return');
       for (const change of batch.changes) known.set(...change);
-      [isEnd, seen] = [batch.end, batch.mark];
+      isEnd = batch.end;
+      seen = batch.mark;
     }
     ok(isEnd, 'the reader starts again at each new epoch: it must finish its pass first');
     for (const [clientId, generation] of changes) equal(known.get(clientId), generation);
@@ -109,11 +104,8 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
     ok(known.has('unit-0'));
   },
 
-  async 'an empty log is at its end, and next() returns after its time, also while the mark moves'({
-    source,
-    timeoutMs,
-    open,
-  }) {
+  async 'an empty log is at its end, and next() returns after its time, also while the mark moves'(context) {
+    const { source, timeoutMs, open } = context;
     const reader = open();
     const { changes, mark, end } = await inTime(reader.next(50), timeoutMs, 'next(50) did not return');
     deepStrictEqual({ changes: [...changes], mark, end }, { changes: [], mark: undefined, end: true });
@@ -146,10 +138,8 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
     await readsWhatFollows(context, restore);
   },
 
-  async 'nothing is trimmed by the clock of a publisher that is ahead, and nothing by one that is behind'({
-    source,
-    append,
-  }) {
+  async 'nothing is trimmed by the clock of a publisher that is ahead, and nothing by one that is behind'(context) {
+    const { source, append } = context;
     if (!source.append) return;
     await append(...numbered(3));
     const keptMs = 3_600_000;
@@ -176,11 +166,8 @@ export const MARK_CASES: Readonly<Record<string, (context: SourceContext) => Pro
     ok((await readUntil(reader, second)).changes.some(([clientId]) => clientId === 'pos'));
   },
 
-  async 'a log that went back has its older mark, and a unit that expects the newer one fails'({
-    fixture,
-    source,
-    open,
-  }) {
+  async 'a log that went back has its older mark, and a unit that expects the newer one fails'(context) {
+    const { fixture, source, open } = context;
     if (!source.append || !fixture.snapshot) return;
     const [first, second, third] = [markOf('one', 1), markOf('one', 2), markOf('two', 1)];
     await source.append(numbered(3), { expected: undefined, mark: first });

@@ -109,18 +109,14 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     ]);
   },
 
-  async 'next() waits for a change, and returns as soon as one is appended'(context) {
-    const reader = context.open();
+  async 'next() waits for a change, and returns as soon as one is appended'({ append, open, timeoutMs }) {
+    const reader = open();
     await readToEnd(reader);
     for (const change of numbered(5)) {
-      const waiting = inTime(
-        nextChanges(reader, context.timeoutMs),
-        context.timeoutMs,
-        'next() did not return the change',
-      );
+      const waiting = inTime(nextChanges(reader, timeoutMs), timeoutMs, 'next() did not return the change');
       // The append may fail before this is awaited.
       waiting.catch(() => undefined);
-      await context.append(change);
+      await append(change);
       deepStrictEqual(await waiting, [change]);
     }
   },
@@ -154,14 +150,9 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
 
   async 'append refuses anything but a change with a TypeError, and appends nothing'({ source }) {
     if (!source.append) return;
-    const wrong: [unknown, unknown][] = [
-      ...['', undefined, null, 7, {}, 'a\0b', '\ud800', 'x'.repeat(2_049)].map((id): [unknown, unknown] => [id, TIME]),
-      ...[undefined, null, '5', NaN, Infinity, -1, 1.5, 2 ** 53, TIME * 1000].map((n): [unknown, unknown] => [
-        'pos',
-        n,
-      ]),
-    ];
-    for (const change of wrong) {
+    const ids = ['', undefined, null, 7, {}, 'a\0b', '\ud800', 'x'.repeat(2_049)];
+    const numbers = [undefined, null, '5', NaN, Infinity, -1, 1.5, 2 ** 53, TIME * 1000];
+    for (const change of [...ids.map((id) => [id, TIME]), ...numbers.map((number) => ['pos', number])]) {
       const appended = async (): Promise<unknown> => source.append?.([['good', TIME], change as unknown as Change]);
       await rejects(appended, TypeError, `append([[${change.map(String).join(', ')}]]) did not reject`);
     }
@@ -201,10 +192,8 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
       const read: Change[] = [];
       await retried(async () => {
         read.push(...(await readToEnd(reader)).changes);
-        ok(
-          read.some(([, generation]) => generation === TIME + n),
-          'the change did not arrive',
-        );
+        const isRead = read.some(([, generation]) => generation === TIME + n);
+        ok(isRead, 'the change did not arrive');
       });
       ok(read.length < 50, `${read.length} changes were read again after a cut`);
     }
