@@ -24,9 +24,9 @@ export { ownValue } from './core/objects';
 // Factories of other rooms take clock, fetch and logger as authenticate() does.
 export { dependencies } from './core/options';
 // Messages show a wrong value as authenticate() does.
-export { describe } from './core/options';
+export { describe } from './core/words';
 // Misspelt names get the same help everywhere.
-export { didYouMean } from './core/options';
+export { didYouMean } from './core/words';
 // Factories of other rooms describe their options in the tables of authenticate().
 export { option } from './core/options';
 // Factories of other rooms read their options as authenticate() does.

@@ -3,6 +3,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** `Array.isArray` that keeps the members unknown, so that they have to be checked. */
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
 /** An own member of an object; `undefined` for an inherited one, so that a polluted prototype adds nothing. */
 export function ownValue(value: unknown, name: string): unknown {
   const isAnyObject = typeof value === 'object' && value !== null;

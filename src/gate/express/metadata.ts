@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { describe, refuseUncalled } from '../core/options';
+import { refuseUncalled } from '../core/options';
+import { describe } from '../core/words';
 import { isHttpUrl, resourceMetadataUrl, METADATA_PATH } from '../core/urls';
 import type { GateSettings } from '../verifier/read-options';
 import { gateOf } from '../verifier/verifier';

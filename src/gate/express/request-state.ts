@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AuthError } from '../core/errors';
 import { loggablePath } from '../core/logger';
-import { describe } from '../core/options';
+import { describe } from '../core/words';
 import type { RouteLabels } from '../core/route-labels';
 import type { Auth } from '../verifier/options';
 import type { HeldCallers } from '../verifier/held';

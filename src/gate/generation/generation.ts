@@ -1,6 +1,6 @@
 import { claimAt, type ClaimPath } from '../core/claim-path';
 import { AuthError } from '../core/errors';
-import { describe } from '../core/options';
+import { describe } from '../core/words';
 import type { Change } from './log';
 
 /** From here on (September 2001) a generation is a time in ms; a smaller number is another system's counter. */

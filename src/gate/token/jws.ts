@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/errors';
 import { isObject, NO_OPTIONS } from '../core/objects';
-import { describe } from '../core/options';
+import { describe } from '../core/words';
 import type { Algorithm } from './signature';
 import { freezeJson, parseJsonObject, type JsonObject } from '../net/strict-json';
 

@@ -1,6 +1,6 @@
 import { claimAt, readClaimPath, type ClaimPath } from '../core/claim-path';
-import { isObject } from '../core/objects';
-import { isList, option, refuseOption, type OptionPlace, type TableOf } from '../core/options';
+import { isList, isObject } from '../core/objects';
+import { option, refuseOption, type OptionPlace, type TableOf } from '../core/options';
 import { freezeJson, parseJson, parseJsonObject, type JsonObject } from '../net/strict-json';
 
 /** Where scopes come from, and what the names of the authorization server are called here. */

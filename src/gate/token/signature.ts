@@ -4,8 +4,7 @@ import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
 import { promisify } from 'node:util';
 import { AuthError } from '../core/errors';
-import { ownMembers } from '../core/objects';
-import { isList } from '../core/options';
+import { isList, ownMembers } from '../core/objects';
 import { FairQueue, type Caller } from './fair-queue';
 
 /** The parts of a token that its signature is verified with. */

@@ -2,7 +2,7 @@ import { AuthError } from '../core/errors';
 import { timeHint } from '../core/clock';
 import type { Clock } from '../core/clock';
 import { isObject } from '../core/objects';
-import { describe } from '../core/options';
+import { describe } from '../core/words';
 import { SUBJECT_PREFIX, subjectCaller, subjectOf } from '../core/subject-caller';
 import type { Caller } from './fair-queue';
 import { checkHeader, type UnverifiedToken } from './jws';

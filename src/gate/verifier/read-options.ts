@@ -1,8 +1,8 @@
-import { DEPENDENCIES, isList, option, readOptions, refuseOption, orOff, url } from '../core/options';
+import { DEPENDENCIES, option, readOptions, refuseOption, orOff, url } from '../core/options';
 import type { TableOf, TextForm, ValuesOf } from '../core/options';
 import { readClaimPath, type ClaimPath } from '../core/claim-path';
 import { PROBLEM_TYPES } from '../core/refusal';
-import { attempt } from '../core/objects';
+import { attempt, isList } from '../core/objects';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
 import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';

@@ -1,4 +1,4 @@
-import { describe } from '../core/options';
+import { describe } from '../core/words';
 import { isScopeToken } from '../token/scopes';
 
 /** Scopes that a route requires: all of them, or any one of them. */

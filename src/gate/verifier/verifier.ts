@@ -1,7 +1,7 @@
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import { AuthError } from '../core/errors';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
-import { describe } from '../core/options';
+import { describe } from '../core/words';
 import type { Caller } from '../token/fair-queue';
 import { describeNoToken, isJwsShaped, parseToken, type UnverifiedToken } from '../token/jws';
 import type * as Proofs from '../possession/possession';

@@ -1,4 +1,5 @@
-import { describe as describeValue, didYouMean, option, readOptions } from '../../../src/gate/core/options';
+import { option, readOptions } from '../../../src/gate/core/options';
+import { describe as describeValue, didYouMean } from '../../../src/gate/core/words';
 import type { Option } from '../../../src/gate/core/options';
 
 const size = { unit: 'pieces', min: 1, max: 10 };

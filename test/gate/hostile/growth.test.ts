@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
-import { describe as shown } from '../../../src/gate/core/options';
+import { describe as shown } from '../../../src/gate/core/words';
 import { dpop } from '../../../src/gate/possession';
 import { bearerToken } from '../../../src/gate/token/bearer';
 import { isJwsShaped, parseToken } from '../../../src/gate/token/jws';

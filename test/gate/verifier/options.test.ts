@@ -3,7 +3,7 @@ import type { AuthenticateOptions } from '../../../src/gate';
 import { AUDIENCE, ISSUER } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
 import { ALGORITHMS as KNOWN } from '../../../src/gate/token/signature';
-import { describe as named } from '../../../src/gate/core/options';
+import { describe as named } from '../../../src/gate/core/words';
 import { PRESET_NAMES } from '../../../src/gate/token/presets';
 import { dpop, mtls } from '../../../src/gate/possession';
 import { recordingLogger } from '../../support/log';

@@ -1,6 +1,6 @@
 import type { AuthError } from '../../core/errors';
 import { attempt, isObject } from '../../core/objects';
-import { describe } from '../../core/options';
+import { describe } from '../../core/words';
 import type { Reason } from '../../core/reasons';
 import {
   describeNoToken,

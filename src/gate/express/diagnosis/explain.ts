@@ -1,6 +1,7 @@
 import { AuthError } from '../../core/errors';
 import { REASONS, type Reason, type ReasonRow } from '../../core/reasons';
-import { describe, option, readOptions } from '../../core/options';
+import { option, readOptions } from '../../core/options';
+import { describe } from '../../core/words';
 import type { Auth } from '../../verifier/options';
 import { describeLack, readRequirement, satisfies } from '../../verifier/scope-requirement';
 import { confirmationsOf } from '../../possession/possession';

@@ -1,5 +1,6 @@
-import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
-import { dependencies, describe, isList, option, readOptions } from '../../core/options';
+import { attempt, isList, isObject, ownMembers, ownValue } from '../../core/objects';
+import { dependencies, option, readOptions } from '../../core/options';
+import { describe } from '../../core/words';
 import type { Dependencies, TableOf } from '../../core/options';
 import { hasUserInfo, isSecureUrl, loggableUrl, parseUrl } from '../../core/urls';
 import { fetchBytes, FetchError, OutgoingRequests } from '../../net/http';

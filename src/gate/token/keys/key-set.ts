@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/errors';
 import type { KeyStatus } from '../../core/gate-status';
 import { attempt, isObject, ownMembers } from '../../core/objects';
-import { describe } from '../../core/options';
+import { describe } from '../../core/words';
 import type { UnverifiedHeader } from '../jws';
 import { ALGORITHMS, isCompatible, readAlgorithms, verificationCostUs, type Algorithm } from '../signature';
 import type { JsonObject } from '../../net/strict-json';

@@ -1,8 +1,7 @@
 import { called } from '../../core/callbacks';
 import { withTimeLimit, type Clock, type Schedule } from '../../core/clock';
 import { errorLabel, type Logger } from '../../core/logger';
-import { attempt } from '../../core/objects';
-import { isList } from '../../core/options';
+import { attempt, isList } from '../../core/objects';
 import { Outage } from '../../core/outage';
 import { FetchError } from '../../net/http';
 import { parseJsonObject } from '../../net/strict-json';
