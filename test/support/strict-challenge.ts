@@ -19,11 +19,20 @@ const GRAMMARS: Readonly<Record<string, RegExp>> = {
 
 /**
  * Reads exactly one challenge (RFC 9110 section 11.6.1), written independently of the serialiser: quoted strings only,
- * no parameter twice, none that is unknown, nothing left over.
+ * no parameter twice, none that is unknown, each with the syntax of its RFC, nothing left over.
  *
  * @throws Error that says what is wrong
  */
 export function parseChallenge(text: string): Challenge {
+  const challenge = parseQuotedParameters(text);
+  for (const [name, value] of challenge.parameters) {
+    if (!GRAMMARS[name]?.test(value)) throw new Error(`${name} is unknown or malformed: ${text}`);
+  }
+  return challenge;
+}
+
+/** The same for parameters of any name and value. */
+export function parseQuotedParameters(text: string): Challenge {
   const scheme = new RegExp(`^(${TOKEN}) `).exec(text)?.[1];
   if (scheme === undefined) throw new Error(`no scheme: ${text}`);
   const parameters = new Map<string, string>();
@@ -34,7 +43,6 @@ export function parseChallenge(text: string): Challenge {
     if (whole === '') throw new Error(`no parameter at ${position}: ${text}`);
     const value = quoted.replace(/\\(.)/gs, '$1');
     if (parameters.has(name)) throw new Error(`duplicate ${name}: ${text}`);
-    if (!GRAMMARS[name]?.test(value)) throw new Error(`${name} is unknown or malformed: ${text}`);
     parameters.set(name, value);
     position += whole.length;
     if (position === text.length) return { scheme, parameters };
