@@ -49,6 +49,11 @@ export class Places {
     return this.#taken === 0 || (this.#held.get(unit) ?? 0) + count <= this.#limit - this.#taken;
   }
 
+  /** Whether a unit has any place. */
+  holds(unit: string): boolean {
+    return this.#held.has(unit);
+  }
+
   /** Takes places; gives them back where `count` is negative. */
   take(unit: string, count = 1): void {
     const held = (this.#held.get(unit) ?? 0) + count;
@@ -60,7 +65,8 @@ export class Places {
 
 /**
  * Runs work within a limit; what exceeds it waits. The next unit is the one that was served least of late, so a newcomer waits
- * for what runs and for other newcomers, and for no backlog. Proven clients and sites take turns: neither kind goes first.
+ * for what runs and for other newcomers, and for no backlog. Proven clients and sites take turns: neither kind goes first. The
+ * next unit is waited for until its work has room: otherwise cheap work of others would take every place that becomes free.
  */
 export class FairQueue {
   readonly #what: string;
@@ -88,8 +94,10 @@ export class FairQueue {
   async run<Value>(caller: Caller, cost: number, work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     const unit = unitOf(caller);
     const line = caller.client === undefined ? this.#ofSites : this.#ofClients;
+    const next = this.#next();
+    const isNext = !next || this.#served.of(unit) < this.#served.of(next.unit);
     // What waits has no room: it is checked whenever work ends.
-    if (!line.units.has(unit) && this.#running.hasRoom(unit, cost)) this.#start(unit, cost);
+    if (isNext && !line.units.has(unit) && this.#running.hasRoom(unit, cost)) this.#start(unit, cost);
     else await this.#turn(line, unit, cost, signal);
     try {
       return await work();
@@ -115,13 +123,16 @@ export class FairQueue {
     });
   }
 
+  #next(): Waiting | undefined {
+    return this.#lines.map((line) => line.next(this.#running, this.#served)).find(Boolean);
+  }
+
   #startNext(): void {
     for (;;) {
-      const line = this.#lines.find((each) => each.next(this.#running, this.#served));
-      const next = line?.next(this.#running, this.#served);
-      if (!next) return;
-      line?.remove(next);
-      if (line === this.#lines[0]) this.#lines.reverse();
+      const next = this.#next();
+      if (!next || !this.#running.hasRoom(next.unit, next.cost)) return;
+      if (this.#lines[0]?.remove(next)) this.#lines.reverse();
+      else this.#lines[1]?.remove(next);
       this.#start(next.unit, next.cost);
       next.start();
     }
@@ -163,10 +174,11 @@ class Line {
     this.#room = limit;
   }
 
+  /** Of the unit that was served least: of one that runs already, only what it has room for beside that. */
   next(running: Places, served: Served): Waiting | undefined {
     let next: Waiting | undefined;
     for (const [first] of this.units.values()) {
-      if (!first || !running.hasRoom(first.unit, first.cost)) continue;
+      if (!first || (running.holds(first.unit) && !running.hasRoom(first.unit, first.cost))) continue;
       if (!next || served.of(first.unit) < served.of(next.unit)) next = first;
     }
     return next;

@@ -272,6 +272,48 @@ describe('FairQueue: nobody starves', () => {
     );
   });
 
+  it('whatever arrives, work that waits starts within a bound, counted in works that end', async () => {
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    const waiting = 120;
+    const cost = fc.integer({ min: 1, max: 9 });
+    const arrivals = fc.record({
+      running: fc.integer({ min: 1, max: 20 }),
+      /** What was served before. */
+      before: fc.array(work, { maxLength: 30 }),
+      late: work,
+      costs: fc.array(cost, { minLength: 1, maxLength: 5 }),
+      areNew: fc.boolean(),
+      areSites: fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(arrivals, async ({ running, before, late, costs, areNew, areSites }) => {
+        const { add, end, endAll, started, refused } = scene({ running, waiting });
+        const caller = (id: string, number = ''): Caller =>
+          areSites[ids.indexOf(id)] ? site(`2001:db8:${id}${number}::1`) : client(id + number);
+        before.forEach(({ id, cost }, number) => add(`before ${number}`, caller(id), cost));
+        await endAll();
+        let arrived = 0;
+        /** One more of each other unit, or of a unit that was never seen. */
+        const arrive = (): void => {
+          for (const id of ids.filter((other) => other !== late.id)) {
+            const number = areNew ? `${arrived}` : '';
+            add(`of ${id}`, caller(id, number), costs[arrived++ % costs.length]);
+          }
+        };
+        for (let turn = 0; turn < 2; turn++) arrive();
+        add('late', caller(late.id), late.cost);
+        let ended = 0;
+        for (; !started.includes('late'); ended++) {
+          expect(ended).toBeLessThanOrEqual(2 * ids.length * waiting);
+          arrive();
+          await end();
+        }
+        expect(refused.filter((name) => name.startsWith('late'))).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
   it('what is not refused starts, in the order of its unit', async () => {
     const arrivals = fc.array(work, { maxLength: 60 });
     await fc.assert(
