@@ -78,7 +78,13 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
   }
 
   return {
-    ...{ document, basePath, settings, operations, tested, withoutRequest, representativeOf },
+    document,
+    basePath,
+    settings,
+    operations,
+    tested,
+    withoutRequest,
+    representativeOf,
     ...(app ? appTarget(app, settings) : urlTarget(url as URL, settings.headers)),
     gate: gate as Gate | undefined,
     rules: refusalRules({ ...settings, hasGate: app !== undefined && hasGate(app) }),

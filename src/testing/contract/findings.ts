@@ -19,27 +19,27 @@ export interface Findings {
 }
 
 /** What the cases of one operation have seen. */
-export interface OperationFindings {
+export class OperationFindings {
   /** Whether a case has called the operation. */
-  isCalled: boolean;
+  isCalled = false;
   /** Statuses of responses to tokens that are good enough. */
-  readonly accepted: Set<number>;
+  readonly accepted = new Set<number>();
   /** The last response to a token that is good enough, in the 2xx. */
   good: ApiResponse | undefined;
   /** Why responses to a request that is good enough prove nothing, and what to do. */
   notTested: string | undefined;
   /** Ways in which responses differ from the document, by what they are. */
-  readonly differences: Map<string, Mismatch>;
+  readonly differences = new Map<string, Mismatch>();
   /** Functions that were called before the guard of a refused request. */
-  readonly beforeGuard: Set<string>;
+  readonly beforeGuard = new Set<string>();
   /** The refusals of attacks that were tried, by their names. */
-  readonly refusals: Map<string, string>;
+  readonly refusals = new Map<string, string>();
   /** Classes that have no case for the operation, with the reason. */
-  readonly withoutCase: Map<string, string>;
+  readonly withoutCase = new Map<string, string>();
   /** Whether attacks were left out because of a rate limit. */
-  wasLimited: boolean;
+  wasLimited = false;
   /** Refusals that say how the API is made. */
-  readonly leaks: { readonly text: string; readonly exchange: Exchange }[];
+  readonly leaks: { readonly text: string; readonly exchange: Exchange }[] = [];
   /** Callers who may not call it, once they are known. */
   weakCallers?: Promise<readonly Caller[]>;
   /** Whether it takes tokens of the issuer, once that is known. */
@@ -59,10 +59,7 @@ interface Refused {
 export function noFindings(reserve = 0): Findings {
   const known = new Map<Operation, OperationFindings>();
   function of(operation: Operation): OperationFindings {
-    const found = known.get(operation) ?? {
-      ...{ isCalled: false, accepted: new Set(), good: undefined, notTested: undefined, differences: new Map() },
-      ...{ beforeGuard: new Set(), refusals: new Map(), withoutCase: new Map(), wasLimited: false, leaks: [] },
-    };
+    const found = known.get(operation) ?? new OperationFindings();
     known.set(operation, found);
     return found;
   }

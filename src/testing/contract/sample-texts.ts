@@ -1,12 +1,23 @@
 import type RandExp from 'randexp';
 
 const FORMATS: Readonly<Record<string, string>> = {
-  ...{ date: '2026-01-01', 'date-time': '2026-01-01T12:00:00Z', time: '12:00:00Z', duration: 'PT1H' },
-  ...{ email: 'sample@example.com', hostname: 'sample.example.com', ipv4: '192.0.2.1' },
-  ...{ ipv6: '2001:db8::1', uri: 'https://example.com/sample', url: 'https://example.com/sample' },
-  ...{ 'uri-reference': '/sample', 'uri-template': '/sample/{id}', 'json-pointer': '/sample' },
-  ...{ 'relative-json-pointer': '0', regex: '^sample$', byte: 'c2FtcGxl' },
-  ...{ uuid: '00000000-0000-4000-8000-000000000001' },
+  date: '2026-01-01',
+  'date-time': '2026-01-01T12:00:00Z',
+  time: '12:00:00Z',
+  duration: 'PT1H',
+  email: 'sample@example.com',
+  hostname: 'sample.example.com',
+  ipv4: '192.0.2.1',
+  ipv6: '2001:db8::1',
+  uri: 'https://example.com/sample',
+  url: 'https://example.com/sample',
+  'uri-reference': '/sample',
+  'uri-template': '/sample/{id}',
+  'json-pointer': '/sample',
+  'relative-json-pointer': '0',
+  regex: '^sample$',
+  byte: 'c2FtcGxl',
+  uuid: '00000000-0000-4000-8000-000000000001',
 };
 
 /** Tried for a pattern before one is made from it: values that mean something, and runs of one character. */

@@ -36,8 +36,14 @@ function createValidators(document: object): SchemaValidators {
   /* eslint-enable @typescript-eslint/no-require-imports */
   const regExp = Object.assign((pattern: string) => readPattern(pattern) ?? /^/, { code: 'readPattern' });
   const ajv = new Ajv2020({
-    ...{ allErrors: true, strict: false, validateSchema: false, meta: false, logger: false, inlineRefs: false },
-    ...{ addUsedSchema: false, code: { regExp } },
+    allErrors: true,
+    strict: false,
+    validateSchema: false,
+    meta: false,
+    logger: false,
+    inlineRefs: false,
+    addUsedSchema: false,
+    code: { regExp },
   });
   const isVersion30 = 'openapi' in document && String(document.openapi).startsWith('3.0.');
   addFormats(ajv);

@@ -75,7 +75,10 @@ class Spy {
       return writeHead(...args);
     };
     const recording: Recording = {
-      ...{ runs, res, passed: [], ran: new Set() },
+      runs,
+      res,
+      passed: [],
+      ran: new Set(),
       allowed: new Set<unknown>([...PARSERS, ...beforeGuard]),
       reached: () => runs.filter((run) => !run.isOver && writer !== run).map(({ handler }) => nameOf(handler)),
     };

@@ -136,7 +136,10 @@ function httpClient(
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
       // The path goes as it is: a URL object would remove its dot segments.
       const options = {
-        ...{ agent: !isRetry && agent, method, path, timeout },
+        agent: !isRetry && agent,
+        method,
+        path,
+        timeout,
         headers: { ...common, ...headers, ...length },
       };
       const request = open(origin, options, (response) => {
