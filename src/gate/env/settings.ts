@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { ConfigurationError } from '../core/configuration-error';
 import { errorLabel } from '../core/logger';
-import { readOptions } from '../core/options';
+import { readOptions, type OptionTable, type ValuesOf, type Variable } from '../core/options';
 import { describe, didYouMean, nearest } from '../core/words';
-import type { OptionTable, ValuesOf, Variable } from '../core/options';
 import { hostInUrl, isSecureUrl } from '../core/urls';
 import type { OpaqueOptions } from '../token/opaque-options';
 import type { ScopeOptions } from '../token/scopes';

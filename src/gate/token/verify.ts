@@ -1,6 +1,5 @@
 import { AuthError } from '../core/errors';
-import { timeHint } from '../core/clock';
-import type { Clock } from '../core/clock';
+import { timeHint, type Clock } from '../core/clock';
 import { isObject } from '../core/objects';
 import { describe } from '../core/words';
 import { SUBJECT_PREFIX, subjectCaller, subjectOf } from '../core/subject-caller';
