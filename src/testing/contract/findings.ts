@@ -4,8 +4,8 @@ import type { Id } from './requests';
 import type { ApiResponse, Mismatch } from './responses';
 import type { Exchange } from './target';
 
-/** Somebody who may not call an operation, and the status that its plain request gets. */
-export type Caller = readonly [who: string, transport: TokenTransport, plain: number | undefined];
+/** Somebody who may not call an operation, and how its plain request is refused. */
+export type Caller = readonly [who: string, transport: TokenTransport, plain: ApiResponse | undefined];
 
 /** What the cases of an API have seen so far. */
 export interface Findings {

@@ -30,7 +30,7 @@ export async function findLeaks(subject: Subject): Promise<Found> {
   const found = await eachOf(weak, async ([who, transport, plain]): Promise<readonly Finding[]> => {
     const exchange = await send(subject, transport);
     const what = exchange.response.status < 300 ? undefined : shownBy(subject, exchange, good);
-    const told = who === NOBODY ? [await findKnownIds(subject, plain)] : [];
+    const told = who === NOBODY ? [await findKnownIds(subject, plain?.status)] : [];
     return what === undefined ? told : [{ text: `${who}, the refusal contains "${what}"`, exchange }, ...told];
   });
   const plain = found.flat().filter((one) => one !== undefined);
@@ -61,11 +61,9 @@ async function findKnownIds(subject: Subject, plain: number | undefined): Promis
 
 /** What a refusal shows: data of a good response, in its body or its headers, the token, or how the API is made. */
 function shownBy(subject: Subject, { request, response }: Exchange, good?: ApiResponse): string | undefined {
-  const { text, headers } = response;
-  const shared = sharedData(subject, { ...response, text: `${text} ${headers.location ?? ''}` });
-  const told = shared ?? internalsIn(request, response);
+  const told = sharedData(subject, response) ?? internalsIn(request, response);
   if (told !== undefined) return told;
-  const telling = Object.entries(headers).find(
+  const telling = Object.entries(response.headers).find(
     ([name, value]) => TELLING.test(name) && good !== undefined && good.headers[name] === value,
   );
   return telling && `${telling[0]}: ${String(telling[1])}`;

@@ -30,7 +30,7 @@ export function weakCredentials(subject: Subject): Promise<readonly Caller[]> {
     const callers = [[NOBODY, {}], ...(needsScopes ? [[WITHOUT_SCOPES, tokenWith(subject)] as const] : [])] as const;
     const closed = await eachOf(callers, async ([who, transport]): Promise<readonly Caller[]> => {
       const { exchange, isOpen } = await probe(subject, transport);
-      return isOpen ? [] : [[who, transport, exchange?.response.status]];
+      return isOpen ? [] : [[who, transport, exchange?.response]];
     });
     return closed.flat();
   }
@@ -48,9 +48,13 @@ export async function findOpen(
     const { exchange, isOpen } = await probe(subject, transport, change, isElsewhere);
     if (!exchange) continue;
     const { status } = exchange.response;
-    if (isOpen) found.unshift({ text: `${name}${who && `, ${who}`}: ${status}`, exchange });
+    // What the plain refusal shows is the finding of another case.
+    const isSilent = status >= 300 && plain !== undefined && sharedData(subject, plain) === undefined;
+    const shown = isSilent ? sharedData(subject, exchange.response) : undefined;
+    const told = shown === undefined ? status : `${status} with "${shown}"`;
+    if (isOpen || shown !== undefined) found.unshift({ text: `${name}${who && `, ${who}`}: ${told}`, exchange });
     // What a token does not find is not there without it.
-    if (status !== plain && NOT_THERE.includes(status)) break;
+    if (status !== plain?.status && NOT_THERE.includes(status)) break;
   }
   if (found.length === 0) return [];
   const single = (await eachOf(parts, (part) => findOpen(subject, { ...part, isElsewhere }, callers))).flat();
@@ -208,21 +212,22 @@ export async function requireGood(subject: Subject): Promise<ApiResponse | undef
 }
 
 /**
- * What a response has in common with one to a good token: a text, or a member with its value; not what the request or the
- * document says.
+ * What a response, its Location included, has in common with one to a good token: a text, or a member with its value; not
+ * what the request or the document says.
  */
-export function sharedData(subject: Subject, { text, body }: ApiResponse): string | undefined {
+export function sharedData(subject: Subject, { text, body, headers }: ApiResponse): string | undefined {
   const { operation, findings, api } = subject;
   const { good } = findings.of(operation);
   if (!good) return undefined;
   const { target, body: sent = '' } = requestOf(subject);
   const known = `${decodeURIComponent(target.replace(/%(?![\da-f]{2})/gi, '%25'))} ${sent} ${textOf(api.document)}`;
-  const leaves = leavesOf(good.body).filter(([, value]) => !known.includes(String(value)));
   const members = new Set(leavesOf(body).map(([name, value]) => `${name}: ${String(value)}`));
-  const shared = leaves.find(([name, value]) => {
-    if (typeof value === 'string' && value.length >= TELLING_LENGTH) return text.includes(value);
+  const isShared = ([name, value]: readonly [string, string | number]): boolean => {
+    if (typeof value === 'string' && value.length >= TELLING_LENGTH)
+      return text.includes(value) || headers.location?.includes(value) === true;
     return String(value).length > 1 && name !== '' && members.has(`${name}: ${String(value)}`);
-  });
+  };
+  const shared = leavesOf(good.body).find((leaf) => isShared(leaf) && !known.includes(String(leaf[1])));
   return shared && (shared[0] === '' ? String(shared[1]) : `${shared[0]}: ${String(shared[1])}`);
 }
 
