@@ -163,7 +163,9 @@ export function fetchFrom(
     });
     await link.receive();
     if (signal?.aborted) throw new Error('the response came too late');
-    return { status, headers: new Headers(headers), body: bodyOf(text) } as unknown as Response;
+    // The class Headers of Node takes as long as everything else of a response.
+    const get = (name: string): string | null => headers[name] ?? null;
+    return { status, headers: { get }, body: bodyOf(text) } as unknown as Response;
   };
 }
 
@@ -180,12 +182,12 @@ function responseTo(done: (received: Received) => void): { response: ServerRespo
   const response = {
     headersSent: false,
     setHeader(name: string, value: string) {
-      headers[name] = value;
+      headers[name.toLowerCase()] = value;
       return response;
     },
     writeHead(code: number, more: Record<string, string>) {
       status = code;
-      Object.assign(headers, more);
+      for (const [name, value] of Object.entries(more)) headers[name.toLowerCase()] = value;
       return response;
     },
     end(text: string) {

@@ -165,7 +165,7 @@ export class Oracle {
     const { shop } = world;
     // An epoch has all of the record; later units could have left out what changed since.
     const isNew = unit?.expected?.completeMs === 0;
-    const record = unit && [...shop.record].filter(([clientId]) => isNew || !clientId.startsWith('filler'));
+    const record = unit && (isNew ? [...shop.record] : shop.clients.map(({ id }) => shop.changeOf(id)));
     const clockMs = shop.machine.clock();
     return (mark) => {
       if (!unit || !record || mark?.epoch !== unit.mark.epoch || mark.unit !== unit.mark.unit) return;
@@ -234,11 +234,12 @@ export class Oracle {
 
   #isNewest(process: Process, client: Client, token: Token): boolean {
     const newest = this.#world.shop.record.get(client.id) as number;
-    const others = [...client.changes.map(({ generation }) => generation), ...client.foreign];
+    const value = process.valueOf(token);
+    if (client.isDeleted || token.generation !== newest || value < newest) return false;
     // What has always been in the future of a process is not in force.
     const latestMs = process.machine.clock() + BOUNDS.skewMs + process.machine.errorSince(-Infinity);
-    const highest = Math.max(newest, ...others.filter((generation) => generation <= latestMs));
-    return !client.isDeleted && token.generation === newest && process.valueOf(token) >= highest;
+    const isHigher = (generation: number): boolean => generation > value && generation <= latestMs;
+    return !client.changes.some(({ generation }) => isHigher(generation)) && !client.foreign.some(isHigher);
   }
 
   /** Whether nothing explains that a process does not accept the newest token. */
@@ -255,14 +256,15 @@ export class Oracle {
   }
 
   #hasFloorOfFuture(process: Process, { changes, foreign }: Client): boolean {
-    const generations = [...foreign, ...changes.map(({ generation }) => generation)];
-    return generations.some((generation) => isAwaited(generation, process));
+    const isOfFuture = (generation: number): boolean => isAwaited(generation, process);
+    return foreign.some(isOfFuture) || changes.some(({ generation }) => isOfFuture(generation));
   }
 
   /** Whether a clock that was ahead recorded a change whose time had not come at that time: it keeps the log from being complete. */
   #isRecordEarly(atMs: number): boolean {
-    const changes = this.#world.shop.clients.flatMap((client) => client.changes);
-    return changes.some(({ generation, recordedMs }) => generation > START + Math.max(recordedMs + 60, atMs));
+    const isEarly = ({ generation, recordedMs }: ChangeMade): boolean =>
+      generation > START + Math.max(recordedMs + 60, atMs);
+    return this.#world.shop.clients.some(({ changes }) => changes.some(isEarly));
   }
 
   #errorMs(process: Process, fromMs: number): number {

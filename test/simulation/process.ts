@@ -115,9 +115,13 @@ export class Process {
         return {
           next: async (waitMs) => {
             const arrived = this.#asks();
-            const batch = await reader.next(waitMs);
-            if (batch.end) arrived();
-            return batch;
+            try {
+              const batch = await reader.next(waitMs);
+              if (batch.end) arrived();
+              return batch;
+            } finally {
+              this.#world.time.expectTurn();
+            }
           },
           close: () => reader.close(),
         };

@@ -93,6 +93,11 @@ export class Shop {
     return this.#world.plan.setting.source === 'truth' ? this.served !== undefined : this.publisher !== undefined;
   }
 
+  /** The newest change of a client, as it is in the record. */
+  changeOf(id: string): Change {
+    return [id, this.record.get(id) as number];
+  }
+
   /** Issues a token of the newest generation. */
   issue(client: Client): Token {
     const generation = this.record.get(client.id) as number;

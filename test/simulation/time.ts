@@ -10,8 +10,8 @@ interface Waiting {
 /** The wall clock of every machine that is right, at the beginning of a world. */
 export const START = 1_800_000_000_000;
 
-/** Turns of the event loop after which what a timer has caused has run: a follower takes one between two reads. */
-const TURNS = 3;
+/** Turns of the event loop that a timer is given at most: a follower takes one between two reads, and may read without a pause. */
+const MAX_TURNS = 2;
 
 /** Time that moves from timer to timer. */
 export class VirtualTime {
@@ -22,12 +22,18 @@ export class VirtualTime {
   /** A binary heap. */
   readonly #heap: Waiting[] = [];
   #order = 0;
+  #isTurnExpected = false;
 
   readonly schedule: Schedule = (task, delayMs) => {
     const waiting = { dueMs: this.nowMs + Math.max(0, delayMs), order: this.#order++, task, isCancelled: false };
     this.#push(waiting);
     return { cancel: () => void (waiting.isCancelled = true) };
   };
+
+  /** Says that a follower may take a turn of the event loop now. Most timers need none, and it costs more than what they do. */
+  expectTurn(): void {
+    this.#isTurnExpected = true;
+  }
 
   /** Resolves after a time. */
   pause(ms: number): Promise<void> {
@@ -36,16 +42,26 @@ export class VirtualTime {
 
   /** Runs what is due until then, in order; the promises of each timer settle before the next one runs. */
   async advanceTo(untilMs: number): Promise<void> {
-    await settle();
+    await this.#settle();
     for (let next = this.#heap[0]; next !== undefined && next.dueMs <= untilMs; next = this.#heap[0]) {
       this.#pop();
       if (next.isCancelled) continue;
       this.nowMs = Math.max(this.nowMs, next.dueMs);
       this.events++;
       next.task();
-      await settle();
+      await this.#settle();
     }
     this.nowMs = untilMs;
+  }
+
+  /** Waits until every promise has called back, and after the turns that are expected again. */
+  async #settle(): Promise<void> {
+    await microtasks();
+    for (let turn = 0; turn < MAX_TURNS && this.#isTurnExpected; turn++) {
+      this.#isTurnExpected = false;
+      await new Promise((resolve) => setImmediate(resolve));
+      await microtasks();
+    }
   }
 
   #push(waiting: Waiting): void {
@@ -81,8 +97,9 @@ function isBefore(one: Waiting, other: Waiting): boolean {
   return one.dueMs < other.dueMs || (one.dueMs === other.dueMs && one.order < other.order);
 }
 
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+/** Resolves when no microtask is left: Node runs ticks after them. */
+function microtasks(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 /** A machine: its clock, which can be wrong, and its timers, which do not run while it is suspended or dead. */
@@ -112,7 +129,10 @@ export class Machine {
       if (this.isDead) return;
       const leftMs = this.#suspendedUntilMs - this.#time.nowMs;
       if (leftMs > 0) timer = this.#time.schedule(run, Math.min(leftMs, 500));
-      else task();
+      else {
+        task();
+        this.#time.expectTurn();
+      }
     };
     let timer = this.#time.schedule(run, delayMs);
     return { cancel: () => timer.cancel() };
