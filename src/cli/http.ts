@@ -100,17 +100,15 @@ function reasonOf(error: unknown): string {
   return cause?.code ?? cause?.message ?? (name === 'TimeoutError' ? `none within ${TIMEOUT_MS / 1000} s` : 'not sent');
 }
 
-/** What a refusal says: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749; else its status and request. */
-function explainRefusal({ request, status, statusText, ...response }: HttpResponse): string {
+/**
+ * What a command that was refused says: which command helps, where one does; else the `detail` of a problem (RFC 9457), or the
+ * `error_description` of RFC 6749; else status and request.
+ */
+function explainRefusal({ programName }: CliIo, response: HttpResponse, clientId: string): string {
+  const { request, status, statusText } = response;
   const body = Object(response.body) as Record<string, unknown>;
   const said = body['detail'] ?? body['code'] ?? body['error_description'] ?? body['error'];
-  return typeof said === 'string' ? said : `${request}: ${`${status} ${statusText}`.trimEnd()}`;
-}
-
-/** What a command that was refused says: which command helps, where one does. */
-function explainClientRefusal({ programName }: CliIo, response: HttpResponse, clientId: string): string {
-  const { code } = Object(response.body) as { readonly code?: unknown };
-  switch (code) {
+  switch (body['code']) {
     case 'not_found':
       return `no client has the id ${clientId}; ${programName} clients list shows those that are registered`;
     case 'client_exists':
@@ -119,7 +117,7 @@ function explainClientRefusal({ programName }: CliIo, response: HttpResponse, cl
     case 'invalid_token':
       return 'the token server asks for its admin token: set TILLGATE_ADMIN_TOKEN to the one that it was started with';
     default:
-      return explainRefusal(response);
+      return typeof said === 'string' ? said : `${request}: ${`${status} ${statusText}`.trimEnd()}`;
   }
 }
 
@@ -212,7 +210,7 @@ export async function callClients(
   const response = await send(io, settings, url, { method, token: settings.adminToken, json });
   if (response.status >= 300) {
     const { client_id: clientId = path[0] ?? '' } = Object(body) as { readonly client_id?: string };
-    throw new CliError(explainClientRefusal(io, response, clientId));
+    throw new CliError(explainRefusal(io, response, clientId));
   }
   return response.body as ClientResponse;
 }

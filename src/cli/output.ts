@@ -3,15 +3,11 @@ import type { Environment } from 'tillgate/env';
 import { escapeUnsafe } from 'tillgate/internal';
 import type { CommandContext, Sink } from './command';
 
-/** Whether a stream gets colors: https://no-color.org, https://force-color.org. */
-function hasColor({ isTTY }: Pick<Sink, 'isTTY'>, env: Environment): boolean {
-  const { NO_COLOR: no, FORCE_COLOR: force, TERM: terminal } = env;
-  return !no && (force ? force !== '0' : isTTY === true && terminal !== 'dumb');
-}
-
-/** Text in a color, if the stream gets them. */
+/** Text in a color, if the stream gets them: https://no-color.org, https://force-color.org. */
 export function paint(color: Parameters<typeof styleText>[0], text: string, sink: Sink, env: Environment): string {
-  return hasColor(sink, env) ? styleText(color, text, { validateStream: false }) : text;
+  const { NO_COLOR: no, FORCE_COLOR: force, TERM: terminal } = env;
+  const hasColor = !no && (force ? force !== '0' : sink.isTTY === true && terminal !== 'dumb');
+  return hasColor ? styleText(color, text, { validateStream: false }) : text;
 }
 
 /** Prints the result of a command: as one JSON document, or as text for people. */

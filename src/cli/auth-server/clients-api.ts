@@ -80,7 +80,7 @@ export function clientsApi(context: Context): Router {
   }
 
   function show(req: Request, res: Response): void {
-    res.json(toResource(requireClient(store.state.clients.get(clientIdOf(req)))));
+    res.json(toResource(requireClient(store.state, req)));
   }
 
   async function patch(req: Request, res: Response): Promise<void> {
@@ -112,11 +112,10 @@ export function clientsApi(context: Context): Router {
 }
 
 async function change(context: Context, req: Request, edit: (row: ClientRow, nowMs: number) => ClientRow) {
-  const clientId = clientIdOf(req);
-  const { before, after, published } = await changeClient(context, ({ clients }, nowMs) => {
-    return edit(requireClient(clients.get(clientId)), nowMs);
+  const { before, after, published } = await changeClient(context, (state, nowMs) => {
+    return edit(requireClient(state, req), nowMs);
   });
-  const expiry = before?.generation !== after.generation && expiryOfTokens(context, clientId);
+  const expiry = before?.generation !== after.generation && expiryOfTokens(context, after.clientId);
   return { before, after, said: { published, ...expiry } };
 }
 
@@ -160,7 +159,8 @@ async function changeClient({ store, generations }: Context, edit: (state: State
   return { before, after, published: await generations.publish([after.clientId, after.generation]) };
 }
 
-function requireClient(row: ClientRow | undefined): ClientRow {
+function requireClient({ clients }: State, { params }: Request): ClientRow {
+  const row = clients.get(params['clientId'] as string);
   if (row && !row.deleted) return row;
   const message = 'No client has this id: GET /clients lists the registered ones, POST /clients registers one.';
   throw new RequestError(404, 'not_found', message);
@@ -173,10 +173,6 @@ const requireJson: RequestHandler = function requireJson(req, _res, next) {
   const message = 'The body must be JSON: send it with Content-Type: application/json.';
   throw new RequestError(415, 'unsupported_media_type', message);
 };
-
-function clientIdOf(req: Request): string {
-  return req.params['clientId'] as string;
-}
 
 /**
  * Reads the body of a registration.

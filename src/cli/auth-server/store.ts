@@ -40,6 +40,12 @@ export interface State {
   readonly keys: { readonly signing: StoredKey; readonly retired: readonly StoredKey[] };
 }
 
+/** A state, and the text of its file. */
+interface Kept {
+  readonly state: State;
+  readonly text: string;
+}
+
 interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
   /** Makes the keys of a new state. */
   readonly newKeys: () => Promise<State['keys']>;
@@ -50,9 +56,8 @@ interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'l
 
 /** The state of the token server, in memory and in one file. A change is visible, and reported, only once it is on disk. */
 export class Store {
-  #state: State;
-  /** The text of the file, as this process has read or written it last. */
-  #text: string;
+  /** The state, and the text of the file, as this process has read or written it last. */
+  #kept: Kept;
   #stopped = false;
   /** Changes are applied one after the other. */
   #last: Promise<unknown> = Promise.resolve();
@@ -86,15 +91,14 @@ export class Store {
     }
   }
 
-  private constructor(options: Required<StoreOptions>, path: string, { state, text }: { state: State; text: string }) {
+  private constructor(options: Required<StoreOptions>, path: string, kept: Kept) {
     this.#options = options;
     this.#path = path;
-    this.#state = state;
-    this.#text = text;
+    this.#kept = kept;
   }
 
   get state(): State {
-    return this.#state;
+    return this.#kept.state;
   }
 
   /** Whether another process has changed the file: the state here may lack what that one has acknowledged. */
@@ -136,15 +140,15 @@ export class Store {
   async #apply<Value>(edit: Parameters<typeof this.change<Value>>[0]): Promise<Value> {
     const { write, logger, clock } = this.#options;
     this.requireOwn();
-    const { put, keys, value } = edit(this.#state, clock());
-    const isSame = !put || put === this.#state.clients.get(put.clientId);
+    const { put, keys, value } = edit(this.state, clock());
+    const isSame = !put || put === this.state.clients.get(put.clientId);
     if (isSame && !keys) return value;
-    const clients = new Map(this.#state.clients);
+    const clients = new Map(this.state.clients);
     if (put) clients.set(put.clientId, put);
-    const next = { keys: keys ?? this.#state.keys, clients };
+    const next = { keys: keys ?? this.state.keys, clients };
     const text = serializeState(next);
     try {
-      await write(this.#path, text, undefined, () => this.#requireText(this.#text));
+      await write(this.#path, text, undefined, () => this.#requireText(this.#kept.text));
       // The other process may have read the file at the same moment: then the later write counts, and the earlier one fails.
       await this.#requireText(text);
     } catch (error) {
@@ -152,8 +156,7 @@ export class Store {
       logger.error({ path: this.#path, error: String(error) }, 'the state could not be written');
       throw storageUnavailable(NOT_WRITTEN);
     }
-    this.#state = next;
-    this.#text = text;
+    this.#kept = { state: next, text };
     return value;
   }
 
@@ -187,7 +190,7 @@ function storageUnavailable(message: string): RequestError {
 const FORMAT = 2;
 
 /** Reads the state in a file, if there is one; throws an Error that names the file when it cannot be used. */
-export async function readState(path: string): Promise<{ readonly text: string; readonly state: State } | undefined> {
+export async function readState(path: string): Promise<Kept | undefined> {
   try {
     const text = await readText(path);
     return text === undefined ? undefined : { text, state: parseState(text) };

@@ -189,17 +189,14 @@ function clientScopes(
   { scopes: text, openapi }: CommandOptions,
   document: ReturnType<typeof loadDocument> | undefined,
 ): readonly string[] | undefined {
-  if (text !== undefined) return readScopes(text);
+  if (text !== undefined) {
+    const given = text.split(/\s+/).filter((scope) => scope !== '');
+    const wrong = given.find((scope) => !isScopeToken(scope));
+    if (given.length > 0 && wrong === undefined) return [...new Set(given)];
+    throw usageError(`expected --scopes "orders:read orders:write", got ${JSON.stringify(wrong ?? text)}`);
+  }
   const scopes = document ? scopesOf(document) : [];
   if (scopes.length > 0) return scopes;
   if (openapi === undefined) return undefined;
   throw usageError(`${openapi} names no scopes: declare them in its security schemes, or give --scopes`);
-}
-
-function readScopes(text: string): readonly string[] {
-  const scopes = text.split(/\s+/).filter((scope) => scope !== '');
-  const wrong = scopes.find((scope) => !isScopeToken(scope));
-  if (scopes.length > 0 && wrong === undefined) return [...new Set(scopes)];
-  const got = JSON.stringify(wrong ?? text);
-  throw usageError(`expected --scopes "orders:read orders:write", got ${got}`);
 }

@@ -1,4 +1,4 @@
-import { $, announce, call, copy, el, showTab, state, timeAgo, timeOf } from './page.js';
+import { $, announce, call, copy, el, mayCall, showTab, state, timeAgo, timeOf } from './page.js';
 
 // The clients, what one may call, and its secret.
 
@@ -134,7 +134,7 @@ function matrix(granted) {
   const cell = (path, method) => {
     const route = state.routes.find((one) => one.path === path && one.method === method);
     if (!route) return el('td', {});
-    const isAllowed = route.requires.some((set) => set.every((scope) => granted.includes(scope)));
+    const isAllowed = mayCall(route, granted);
     const needs = route.requires.map((set) => set.join(' and ')).join(' or ') || 'any token';
     const text = `${isAllowed ? 'allowed by' : 'needs'} ${needs}`;
     return el(
@@ -166,14 +166,8 @@ export function scopeFields(granted) {
   );
   const labels = boxes.map((box) => el('label', {}, box, box.value));
   const element = el('fieldset', {}, el('legend', {}, 'Scopes'), el('div', {}, ...labels));
-  return {
-    element,
-    read: () =>
-      boxes
-        .filter(({ checked }) => checked)
-        .map(({ value }) => value)
-        .join(' '),
-  };
+  const chosen = () => boxes.filter(({ checked }) => checked).map(({ value }) => value);
+  return { element, read: () => chosen().join(' ') };
 }
 
 const secret = $('#secret');
@@ -184,6 +178,4 @@ export function showSecret(text) {
 }
 secret.addEventListener('close', () => ($('code', secret).textContent = ''));
 $('[value=done]', secret).addEventListener('click', () => secret.close());
-$('[value=copy]', secret).addEventListener('click', async () => {
-  await copy($('code', secret).textContent);
-});
+$('[value=copy]', secret).addEventListener('click', () => copy($('code', secret).textContent));

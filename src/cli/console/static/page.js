@@ -23,6 +23,9 @@ export async function call(method, path, body) {
   return result;
 }
 
+/** Whether scopes are enough for a route. */
+export const mayCall = ({ requires }, granted) => requires.some((set) => set.every((scope) => granted.includes(scope)));
+
 export const announce = (text) => ($('#announcement').textContent = text);
 export const clock = (at) => new Date(at).toLocaleTimeString('en-GB');
 
@@ -41,14 +44,10 @@ setInterval(() => {
 
 const isNarrow = () => matchMedia('(max-width: 70rem)').matches;
 
-const STATUS_KINDS = [
-  [(status) => status === 401, '401'],
-  [(status) => status === 403, '403'],
-  [(status) => status >= 500, '5xx'],
-  [(status) => status >= 400, '4xx'],
-  [() => true, '2xx'],
-];
-export const kindOf = (status) => STATUS_KINDS.find(([is]) => is(status))[1];
+export function kindOf(status) {
+  if (status === 401 || status === 403) return String(status);
+  return status < 400 ? '2xx' : status < 500 ? '4xx' : '5xx';
+}
 export const pill = (status) => el('span', { className: `pill s${kindOf(status)}` }, String(status));
 
 export async function copy(text) {

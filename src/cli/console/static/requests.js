@@ -1,4 +1,4 @@
-import { $, announce, call, clock, copy, el, kindOf, pill, showTab, state, timeAgo, timeOf } from './page.js';
+import { $, announce, call, clock, copy, el, kindOf, mayCall, pill, showTab, state, timeAgo, timeOf } from './page.js';
 
 // The list of requests, and why one was refused.
 
@@ -73,12 +73,10 @@ function firstSteps() {
 /** A client and a route without parameters that it may call. */
 function firstCall() {
   for (const { client_id, scope, disabled } of state.clients) {
-    const granted = scope.split(' ');
-    const route = state.routes.find(
-      ({ method, path, requires }) =>
-        method === 'GET' && !/[{:*]/.test(path) && requires.some((set) => set.every((one) => granted.includes(one))),
-    );
-    if (route && !disabled) return [client_id, route.path];
+    const isCallable = (route) =>
+      route.method === 'GET' && !/[{:*]/.test(route.path) && mayCall(route, scope.split(' '));
+    const route = disabled ? undefined : state.routes.find(isCallable);
+    if (route) return [client_id, route.path];
   }
   return [];
 }
