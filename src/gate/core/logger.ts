@@ -8,7 +8,7 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-/** The default: warnings and errors to the console as one line each. Refusals are counted there: `refusalCounter()`. */
+/** The default: warnings and errors to the console as one line each. Refusals are counted there: `RefusalCounter`. */
 export const consoleLogger: Logger = {
   info() {},
   warn: (fields, message) => writeLine('warn', fields, message),

@@ -89,27 +89,19 @@ export function decisionMaker(verifier: GateVerifier): Decide {
  * one request of ours serves all. The strategy is registered by name, because passport changes one that is passed directly.
  */
 function throughPassport(): (verifier: Verifier, ...given: Parameters<Verifier['verify']>) => Promise<Auth> {
+  let verifier: Verifier;
+  let caller: Caller | undefined;
   const passport = new Authenticator();
-  const strategy = new BearerStrategy(
-    { passReqToCallback: true, scope: undefined, realm: 'api' },
-    ({ caller, verifier }, token, done) => done(null, (verifier as Verifier).verify(token, caller)),
-  );
-  passport.use(strategy);
+  const options = { passReqToCallback: false, scope: undefined, realm: 'api' } as const;
+  passport.use(new BearerStrategy(options, (token, done) => done(null, verifier.verify(token, caller))));
   const run = passport.authenticate<Promise<Auth>>('bearer', ownMembers(PASSPORT_OPTIONS));
   const headers = { authorization: '' };
-  const request: BearerRequest<Promise<Auth>> = {
-    headers,
-    body: undefined,
-    query: undefined,
-    auth: undefined,
-    caller: {},
-    verifier: undefined,
-  };
+  const request: BearerRequest<Promise<Auth>> = { headers, body: undefined, query: undefined, auth: undefined };
 
-  return function verifyByStrategy(verifier, token, caller) {
+  return function verifyByStrategy(verifierOfToken, token, ofCaller) {
+    verifier = verifierOfToken;
+    caller = ofCaller;
     headers.authorization = `Bearer ${token}`;
-    request.caller = caller;
-    request.verifier = verifier;
     request.auth = undefined;
     run(request, NO_RESPONSE, () => undefined);
     return request.auth ?? Promise.reject(NO_TOKEN);

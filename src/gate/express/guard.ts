@@ -7,9 +7,9 @@ import { refuseUncalled } from '../core/options';
 import { describe, didYouMean } from '../core/words';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../verifier/scope-requirement';
 import type { ScopeRequirement } from '../verifier/scope-requirement';
-import { guardChecks, isTrial, type GuardCheck } from './trials';
+import type { Auth } from '../verifier/options';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
-import type { GateRequest, Middleware, Next, RequestState } from './request-state';
+import type { Enforcer, GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, logUnexpected, sendInternalError } from './respond';
 
 /**
@@ -84,6 +84,14 @@ function handlersOf({ route, method = '' }: GateRequest): readonly object[] {
   });
 }
 
+/** The member that marks a trial, also one of another copy of this package. */
+export const TRIAL: unique symbol = Symbol.for('tillgate.trial');
+
+/** Whether a middleware is on trial: it decides nothing. */
+function isTrial(middleware: object): boolean {
+  return Object.hasOwn(middleware, TRIAL);
+}
+
 /** Whether the route of a request has a guard, which may come too late. */
 export function hasGuard(req: GateRequest): boolean {
   return handlersOf(req).some(requirementOf);
@@ -155,7 +163,7 @@ export function requireClaim<
     throw new TypeError(`requireClaim(): expected a test function, got ${describe(test)}`);
   }
 
-  return makeGuard('requireClaim', { claim: name }, ({ claims }, req, { logger }) => {
+  return makeGuard('requireClaim', { claim: name }, ({ claims }, req, { settings: { logger } }) => {
     const value = claims[name];
     const lack = value === undefined || value === null ? `the token has no ${name}` : undefined;
     function refusalOf(result: unknown): AuthError | undefined {
@@ -232,9 +240,9 @@ export function endWithToken(...args: readonly unknown[]): Middleware {
     // The client may have gone while the gate decided. A pipelined response that has not got its socket never closes.
     const isClosed = (): boolean => res.destroyed || req.socket?.destroyed;
     const end = (): void => endResponse(res);
-    for (const { gate, auth, refusal } of resultsOf(state)) {
-      if (refusal) return gate.refuse(req, res, refusal, next);
-      if (auth && !isClosed()) res.once('close', gate.hold(auth, end, isClosed));
+    for (const { enforcer, auth, refusal } of resultsOf(state)) {
+      if (refusal) return enforcer.refuse(req, res, refusal, next);
+      if (auth && !isClosed()) res.once('close', enforcer.hold(auth, end, isClosed));
     }
     next();
   } as Middleware;
@@ -265,6 +273,20 @@ export function scopesIn(requirement: GuardRequirement | undefined): readonly st
   return isOfScopes ? scopesOf(requirement as ScopeRequirement) : [];
 }
 
+/**
+ * Checks the caller of a request that a gate has accepted.
+ *
+ * @returns the refusal, `undefined` to allow the request, or another Error where the check has failed
+ */
+export type GuardCheck = (
+  auth: Auth,
+  req: GateRequest,
+  enforcer: Enforcer,
+) => Error | undefined | Promise<Error | undefined>;
+
+/** The checks of guards, which `reportOnly()` can try out. */
+export const guardChecks = new WeakMap<object, GuardCheck>();
+
 /** What one gate has made of a request, and why a guard does not allow that: a refusal, or its check has failed. */
 interface GuardFailure {
   readonly result: RequestState;
@@ -284,20 +306,20 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
       state.allowed = !failure;
       if (!failure) return next();
       const { reason, result } = failure;
-      if (reason instanceof AuthError) result.gate.refuse(req, res, reason, next, result.auth);
-      else handOver(req, res, reason, next, result.gate);
+      if (reason instanceof AuthError) result.enforcer.refuse(req, res, reason, next, result.auth);
+      else handOver(req, res, reason, next, result.enforcer);
     };
     const failure = state.earlier.length === 0 ? failureOf(state, req) : failureOfAny(resultsOf(state), req);
     if (!(failure instanceof Promise)) return conclude(failure);
-    handleRejection(failure.then(conclude), { req, res, next, logger: state.gate.logger });
+    handleRejection(failure.then(conclude), { req, res, next, logger: state.enforcer.settings.logger });
   }
 
   function failureOf(
     result: RequestState,
     req: GateRequest,
   ): GuardFailure | undefined | Promise<GuardFailure | undefined> {
-    const { auth, gate, refusal } = result;
-    const checked = auth ? check(auth, req, gate) : (refusal ?? new AuthError('missing_token'));
+    const { auth, enforcer, refusal } = result;
+    const checked = auth ? check(auth, req, enforcer) : (refusal ?? new AuthError('missing_token'));
     return checked instanceof Promise
       ? checked.then((late) => late && { result, reason: late })
       : checked && { result, reason: checked };
@@ -320,9 +342,9 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
  * Hands over that a check has failed: to whoever handles the errors of `next()`, and that is Express, whose routers set `req.next`,
  * or an app that asked for it. Elsewhere `next` may be the handler itself.
  */
-function handOver(req: GateRequest, res: ServerResponse, error: Error, next: Next, gate: RequestState['gate']): void {
-  if (gate.refusals === 'next' || Object.hasOwn(req, 'next')) return next(error);
-  logUnexpected(gate.logger, req, error);
+function handOver(req: GateRequest, res: ServerResponse, error: Error, next: Next, { settings }: Enforcer): void {
+  if (settings.refusals === 'next' || Object.hasOwn(req, 'next')) return next(error);
+  logUnexpected(settings.logger, req, error);
   sendInternalError(req, res);
 }
 

@@ -33,7 +33,7 @@ export function reportOnly(
 ): Middleware & { close(): Promise<void> };
 export function reportOnly(middleware: Middleware): Middleware;
 export function reportOnly(...args: readonly unknown[]): Middleware {
-  return (require('./report-only') as typeof ReportOnly).trialOf(args);
+  return (require('./report-only') as typeof ReportOnly).reportOnlyMiddleware(args);
 }
 
 /**

@@ -7,9 +7,6 @@ declare module 'passport' {
     readonly headers: { authorization: string };
     readonly body: undefined;
     readonly query: undefined;
-    /** Members of our own. */
-    caller: object | undefined;
-    verifier: object | undefined;
     auth: User | undefined;
   }
   interface Options {
@@ -25,19 +22,16 @@ declare module 'passport' {
       options: Options,
     ): (req: BearerRequest<User>, res: object, next: (error?: Error) => void) => void;
   }
-  export { Authenticator, BearerRequest };
 }
 
 declare module 'passport-http-bearer' {
-  import type { BearerRequest } from 'passport';
-  type Done = (error: unknown, user?: object | false) => void;
+  type Done = (error: unknown, user: object) => void;
   interface Options {
-    readonly passReqToCallback: true;
+    readonly passReqToCallback: false;
     readonly scope: undefined;
     readonly realm: string;
   }
   class Strategy {
-    constructor(options: Options, verify: (req: BearerRequest<object>, token: string, done: Done) => void);
+    constructor(options: Options, verify: (token: string, done: Done) => void);
   }
-  export { Strategy };
 }

@@ -1,77 +1,83 @@
 import { callUnwaited } from '../core/callbacks';
 import { decisionChannel } from '../core/activity-channels';
-import type { Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
-import { consoleLogger, escapeUnsafe, silentLogger } from '../core/logger';
+import { consoleLogger, silentLogger } from '../core/logger';
 import type { Auth, Decision } from '../verifier/options';
 import type { GateSettings } from '../verifier/read-options';
 import type { GateVerifier } from '../verifier/verifier';
-import { configurationAdvisor, type ConfigurationAdvisor } from './diagnosis/advisor';
+import { ConfigurationAdvisor } from './diagnosis/advisor';
 import type * as Advice from './diagnosis/advice';
 import type * as NoToken from './diagnosis/no-token';
 import { headerOf } from '../token/bearer';
 import type { Timing } from './decision';
+import { RefusalCounter } from './refusal-counter';
+import { printable } from './refusal-log';
 import { declaredRoute, pathOf, requestIdOf, routeOf, type GateRequest } from './request-state';
-
-// eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first 403 for a scope that is logged
-const advice = () => require('./diagnosis/advice') as typeof Advice;
-// eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first request without a token that is logged
-const noToken = () => require('./diagnosis/no-token') as typeof NoToken;
-
-/** Records every decision of a gate and of its guards. */
-export interface DecisionRecorder {
-  readonly accepted: (req: GateRequest, auth: Auth | undefined, timing: Timing | undefined) => void;
-  /** @param auth - the caller that a guard refuses: its token was good */
-  readonly refused: (req: GateRequest, error: AuthError, auth?: Auth, timing?: Timing) => void;
-  readonly advisor: ConfigurationAdvisor;
-  readonly close: () => void;
-}
 
 /** Pairs of reason and client whose refusals the console counts one by one. */
 const MAX_COUNTS = 100;
 
-/** The log, `onDecision` and the channel are given the same facts, so that they cannot disagree. */
-export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
-  const { onDecision, logger } = verifier.settings;
-  // A logger of the app gets a line for each refusal.
-  const counter = logger === consoleLogger ? refusalCounter(verifier.settings, 'refused', MAX_COUNTS) : undefined;
-  const advisor = configurationAdvisor(verifier);
-  let hasWarned = false;
+/**
+ * Records every decision of a gate and of its guards. The log, `onDecision` and the channel are given the same facts, so that they
+ * cannot disagree.
+ */
+export class DecisionRecorder {
+  readonly advisor: ConfigurationAdvisor;
+  readonly #verifier: GateVerifier;
+  /** A logger of the app gets a line for each refusal. */
+  readonly #counter: RefusalCounter | undefined;
+  #hasWarned = false;
 
-  function accepted(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): void {
-    observe(req, auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }, factsOf(req, auth), timing);
+  constructor(verifier: GateVerifier) {
+    const { settings } = verifier;
+    this.advisor = new ConfigurationAdvisor(verifier);
+    this.#verifier = verifier;
+    if (settings.logger === consoleLogger) this.#counter = new RefusalCounter(settings, 'refused', MAX_COUNTS);
   }
 
-  function refused(req: GateRequest, error: AuthError, auth?: Auth, timing?: Timing): void {
-    if (error.reason === 'superseded' && error.client) verifier.noteSuperseded(error.client);
+  accepted(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): void {
+    this.#observe(req, { outcome: auth ? 'authenticated' : 'anonymous' }, auth, factsOf(req, auth), timing);
+  }
+
+  /** @param auth - the caller that a guard refuses: its token was good */
+  refused(req: GateRequest, error: AuthError, auth?: Auth, timing?: Timing): void {
+    const { reason, status } = error;
+    if (reason === 'superseded' && error.client) this.#verifier.noteSuperseded(error.client);
+    const { logger, onDecision } = this.#verifier.settings;
     const isLogged = logger !== silentLogger;
     if (!isLogged && !onDecision && !decisionChannel.hasSubscribers) return;
-    const { reason, status } = error;
     const facts = factsOf(req, auth ?? error.client);
-    if (isLogged) log(req, error, facts, auth);
-    observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }) }, facts, timing);
-    advisor.note(req, error);
+    if (isLogged) this.#log(req, error, facts, auth);
+    this.#observe(req, { outcome: 'refused', reason, status, error }, auth, facts, timing);
+    this.advisor.note(req, error);
   }
 
-  function log(req: GateRequest, { reason, status, privateDetail }: AuthError, facts: Facts, auth?: Auth): void {
-    if (reason === 'missing_token' && !hasWarned && isPreflight(req)) {
-      hasWarned = true;
+  #log(req: GateRequest, error: AuthError, facts: Facts, auth?: Auth): void {
+    const { reason, status } = error;
+    const { logger, issuers } = this.#verifier.settings;
+    if (reason === 'missing_token' && !this.#hasWarned && isPreflight(req)) {
+      this.#hasWarned = true;
       logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
     }
-    const hint = auth && reason === 'insufficient_scope' ? advice().scopeHint(auth, verifier.settings.issuers) : '';
-    const detail =
-      reason === 'missing_token' ? noToken().withoutToken(req) : hint ? `${privateDetail ?? ''}${hint}` : privateDetail;
-    const refusal = { reason, status, ...facts, detail };
-    if (counter) counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
+    const refusal = { reason, status, ...facts, detail: detailOf(req, error, auth, issuers) };
+    if (this.#counter) this.#counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
     else logger.info(printable(refusal), 'request refused');
   }
 
-  function observe(req: GateRequest, verdict: Partial<Decision>, facts: Facts, timing: Timing | undefined): void {
+  #observe(
+    req: GateRequest,
+    outcome: Partial<Decision>,
+    auth: Auth | undefined,
+    facts: Facts,
+    timing: Timing | undefined,
+  ): void {
+    const { logger, onDecision } = this.#verifier.settings;
     const isPublished = decisionChannel.hasSubscribers;
     if (!onDecision && !isPublished) return;
     const route = declaredRoute(req);
     const decision = {
-      ...verdict,
+      ...outcome,
+      ...(auth && { auth }),
       ...facts,
       ...(route !== undefined && { route }),
       ...(timing && { durationMs: performance.now() - timing.startedMs, cache: timing.cache }),
@@ -86,7 +92,23 @@ export function decisionRecorder(verifier: GateVerifier): DecisionRecorder {
     );
   }
 
-  return { accepted, refused, advisor, close: () => counter?.close() };
+  close(): void {
+    this.#counter?.close();
+  }
+}
+
+/** What the log says about a refusal beyond its reason. */
+function detailOf(
+  req: GateRequest,
+  { reason, privateDetail }: AuthError,
+  auth: Auth | undefined,
+  issuers: GateSettings['issuers'],
+): string | undefined {
+  /* eslint-disable @typescript-eslint/no-require-imports -- each is loaded with the first refusal that needs it */
+  if (reason === 'missing_token') return (require('./diagnosis/no-token') as typeof NoToken).withoutToken(req);
+  if (reason !== 'insufficient_scope' || !auth) return privateDetail;
+  return (privateDetail ?? '') + (require('./diagnosis/advice') as typeof Advice).scopeHint(auth, issuers);
+  /* eslint-enable @typescript-eslint/no-require-imports */
 }
 
 const PREFLIGHT_REFUSED =
@@ -110,91 +132,4 @@ function factsOf(req: GateRequest, { issuer, clientId }: Partial<NonNullable<Aut
     path: pathOf(req),
     ...(requestId !== undefined && { requestId }),
   };
-}
-
-/** What is logged of one refusal. */
-interface LoggedRefusal {
-  readonly reason: string;
-  readonly status: number;
-  readonly issuer?: string | undefined;
-  /** Only where a signature or the issuer vouches for it. */
-  readonly clientId?: string | undefined;
-  readonly method: string;
-  readonly path: string;
-  readonly requestId?: string | undefined;
-  readonly detail?: string | undefined;
-  /** Of a trial: the status of the response, what would settle the difference, and how many requests a line stands for. */
-  readonly responded?: number;
-  readonly advice?: string;
-  readonly count?: number;
-}
-
-/** Counts refusals: the first one of a key is logged immediately, and once a minute how many more came. */
-export interface RefusalCounter {
-  readonly add: (key: string, refusal: LoggedRefusal) => void;
-  /** Writes the counts that are pending. */
-  readonly close: () => void;
-}
-
-const PERIOD_MS = 60_000;
-const MAX_TEXT = 512;
-
-/**
- * Makes a counter of refusals.
- *
- * @param what - what has become of the requests: `refused`
- * @param maxKeys - keys that are counted one by one; further ones are counted by their reason
- */
-export function refusalCounter(
-  { logger, schedule }: Pick<GateSettings, 'logger' | 'schedule'>,
-  what: string,
-  maxKeys: number,
-): RefusalCounter {
-  const counts = new Map<string, { count: number; last: LoggedRefusal }>();
-  let timer: Timer | undefined;
-  let closed = false;
-
-  function add(key: string, refusal: LoggedRefusal): void {
-    const isCounted = counts.has(key) || counts.size < maxKeys;
-    const last = isCounted ? refusal : { ...refusal, issuer: undefined, clientId: undefined };
-    const known = counts.get(isCounted ? key : refusal.reason);
-    counts.set(isCounted ? key : refusal.reason, { count: known ? known.count + 1 : 0, last });
-    if (known) return;
-    logger.warn(printable(last), `request ${what}`);
-    if (!closed) timer ??= schedule(endPeriod, PERIOD_MS);
-  }
-
-  function endPeriod(): void {
-    timer = undefined;
-    for (const [key, { count, last }] of counts) {
-      if (count === 0) counts.delete(key);
-      else counts.set(key, { count: 0, last });
-      write(count, last);
-    }
-    if (counts.size > 0) timer = schedule(endPeriod, PERIOD_MS);
-  }
-
-  function write(count: number, last: LoggedRefusal): void {
-    if (count === 0) return;
-    const requests = count === 1 ? '1 more request' : `${count} more requests`;
-    logger.warn(printable(last.count === undefined ? last : { ...last, count }), `${requests} ${what}: ${last.reason}`);
-  }
-
-  return {
-    add,
-    close() {
-      closed = true;
-      timer?.cancel();
-      for (const { count, last } of counts.values()) write(count, last);
-      counts.clear();
-    },
-  };
-}
-
-/** Path, request id and detail can be text of the caller: one line of bounded length. */
-function printable(refusal: LoggedRefusal): object {
-  const fields = Object.entries(refusal).map(([name, value]: [string, unknown]) => {
-    return [name, typeof value === 'string' ? escapeUnsafe(value.slice(0, MAX_TEXT)) : value];
-  });
-  return Object.fromEntries(fields) as object;
 }

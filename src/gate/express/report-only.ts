@@ -10,55 +10,114 @@ import { RouteLabels } from '../core/route-labels';
 import type { Auth } from '../verifier/options';
 import type { GateSettings } from '../verifier/read-options';
 import type { Accepted } from './decision';
-import { requirementOf, scopesIn } from './guard';
-import { refusalCounter } from './recorder';
+import { triableGates, type GateEnforcer } from './enforcer';
+import { guardChecks, requirementOf, scopesIn, TRIAL, type GuardCheck } from './guard';
+import { RefusalCounter } from './refusal-counter';
 import { addressOf, declaredRoute, routeLabelOf, routeOf, stateOf } from './request-state';
-import type { GateRequest, Middleware, Next, RequestState } from './request-state';
+import type { Enforcer, GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection } from './respond';
-import { guardChecks, TRIAL, triableGates, type GuardCheck, type TriableGate } from './trials';
 
 /** Triples of client, reason and route that are counted one by one. */
 const MAX_DIFFERENCES = 5_000;
 
-/** What the trials of a gate, and of guards after it, log. */
-function openLog(tried: TriableGate) {
-  // Where they decide otherwise than what responds.
-  const differences = refusalCounter(tried.settings, 'differently decided', MAX_DIFFERENCES);
-  const use = scopeUse(tried.settings);
-  tried.writeCounts = () => [differences, use].forEach((one) => one.close());
-  if (tried.isClosed) tried.writeCounts();
-  return { differences, use, routes: new RouteLabels() };
+interface TrialLog {
+  readonly differences: RefusalCounter;
+  readonly use: ReturnType<typeof scopeUse>;
+  readonly routes: RouteLabels;
 }
 
-const logs = new WeakMap<object, ReturnType<typeof openLog>>();
+const logs = new WeakMap<Enforcer, TrialLog>();
 
-function logOf(gate: RequestState['gate']): ReturnType<typeof openLog> {
-  const log = logs.get(gate) ?? openLog(triableGates.get(gate) as TriableGate);
-  logs.set(gate, log);
+/** What the trials of a gate, and of guards after it, log: where they decide otherwise than what responds, and unused scopes. */
+function logOf(enforcer: Enforcer): TrialLog {
+  const known = logs.get(enforcer);
+  if (known) return known;
+  const differences = new RefusalCounter(enforcer.settings, 'differently decided', MAX_DIFFERENCES);
+  const use = scopeUse(enforcer.settings);
+  enforcer.onClose(() => [differences, use].forEach((one) => one.close()));
+  const log = { differences, use, routes: new RouteLabels() };
+  logs.set(enforcer, log);
   return log;
 }
 
 /** What one gate on trial, or the guards on trial after a gate that decides, make of a request. */
-interface Trial {
-  readonly gate: RequestState['gate'];
+class Trial {
+  /** That of the gate on trial, or of the gate before the guards. */
+  readonly enforcer: Enforcer;
   /** What the last gate that decides had accepted when the trial began: a later one is nearer to the guards after it. */
   readonly state: RequestState | undefined;
   auth: Auth | undefined;
   refusal: AuthError | undefined;
   /** Present while the gate has not decided yet. */
   deciding: Promise<void> | undefined;
-  /** What has to end before the trial can be compared with the response. */
-  readonly work: Promise<void>[];
   /** Scopes that the guards on trial require. */
-  readonly scopes: string[];
-  hasFailed: boolean;
+  readonly scopes: string[] = [];
+  /** What has to end before the trial can be compared with the response. */
+  readonly work: Promise<void>[] = [];
+  #hasFailed = false;
+
+  constructor(enforcer: Enforcer, state: RequestState | undefined) {
+    this.enforcer = enforcer;
+    this.state = state;
+  }
+
+  /** Does what a trial does, and keeps its open work in `work`: no error of it reaches the request. */
+  run(work: () => void | Promise<void>): void {
+    try {
+      const result = work()?.catch((error: unknown) => this.#fail(error));
+      if (result) this.work.push(result);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#hasFailed = true;
+    this.enforcer.settings.logger.error({ error: errorText(error) }, 'a trial could not be decided');
+  }
+
+  /** Asks a guard, which adds nothing where the gate, or a guard before it, would have refused. */
+  ask(check: GuardCheck, req: GateRequest): void | Promise<void> {
+    if (this.refusal || this.#hasFailed) return;
+    const refuse = (refusal: Error | undefined): void => {
+      if (refusal && !(refusal instanceof AuthError)) throw refusal;
+      this.refusal ??= refusal;
+    };
+    const refusal = this.auth ? check(this.auth, req, this.enforcer) : new AuthError('missing_token');
+    return refusal instanceof Promise ? refusal.then(refuse) : refuse(refusal);
+  }
+
+  /** Compares what it would have decided with the response, once that has ended. */
+  conclude(req: GateRequest, res: ServerResponse): void {
+    callUnwaited(
+      () => Promise.all(this.work).then(() => this.#compare(req, res.statusCode)),
+      (error) => this.#fail(error),
+    );
+  }
+
+  #compare(req: GateRequest, responded: number): void {
+    const { auth, refusal, scopes } = this;
+    const log = logOf(this.enforcer);
+    if (auth && scopes.length > 0 && responded < 400) log.use.add(auth, scopes);
+    const { issuer, clientId } = auth ?? refusal?.client ?? {};
+    const { reason = 'accepted', status = 200, privateDetail: detail } = refusal ?? {};
+    // A 403 may be about something that no token says; without a token, a 404 grants nothing either.
+    const isRefused = [401, 403].includes(responded) || (responded === 404 && reason === 'missing_token');
+    const isDifferent = refusal ? !isRefused : responded === 401;
+    if (this.#hasFailed || !isDifferent) return;
+    const advice = refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.';
+    // Not the path of the request, so that there are only as many lines as routes.
+    const path = declaredRoute(req) !== undefined ? routeLabelOf(req, log.routes) : 'unmatched';
+    const facts = { reason, status, responded, issuer, clientId, method: req.method ?? '', path, detail };
+    log.differences.add(`${reason} ${issuer} ${clientId} ${path}`, { ...facts, advice, count: 1 });
+  }
 }
 
 /** The trials of a request in their order. What guards read is elsewhere: no trial changes it. */
 const trialsOf = new WeakMap<GateRequest, Trial[]>();
 
 /** `reportOnly()`. */
-export function trialOf(args: readonly unknown[]): Middleware {
+export function reportOnlyMiddleware(args: readonly unknown[]): Middleware {
   refuseUncalled('reportOnly(gate)', args);
   const [given] = args;
   const gate = triableGates.get(given as object);
@@ -79,8 +138,10 @@ type TrialMiddleware = (req: GateRequest, res: ServerResponse, next: Next) => vo
 /** How long a request waits for a trial, which may have to ask the issuer: what is decided later is still compared. */
 const MAX_TRIAL_WAIT_MS = 100;
 
-function gateOnTrial({ gate, settings: { schedule }, decide, advisor }: TriableGate): TrialMiddleware {
-  gate.logger.warn({}, 'a gate is on trial by reportOnly(): there it refuses nothing and protects nothing');
+function gateOnTrial(gate: GateEnforcer): TrialMiddleware {
+  const { logger, schedule } = gate.settings;
+  const { advisor } = gate.recorder;
+  logger.warn({}, 'a gate is on trial by reportOnly(): there it refuses nothing and protects nothing');
 
   return (req, res, next) => {
     const trial = begin(req, res, gate);
@@ -93,9 +154,9 @@ function gateOnTrial({ gate, settings: { schedule }, decide, advisor }: TriableG
       trial.refusal = error;
       advisor.note(req, error);
     };
-    run(trial, () => {
+    trial.run(() => {
       try {
-        const decided = decide(req, addressOf, undefined, true);
+        const decided = gate.decide(req, addressOf, undefined, true);
         return decided instanceof Promise ? decided.then(accept, refuse) : accept(decided);
       } catch (error) {
         return refuse(error);
@@ -107,7 +168,7 @@ function gateOnTrial({ gate, settings: { schedule }, decide, advisor }: TriableG
     const waited = withTimeLimit(deciding, MAX_TRIAL_WAIT_MS, schedule, () => TOO_LATE).catch(() => undefined);
     handleRejection(
       waited.then(() => next()),
-      { req, res, next, logger: gate.logger },
+      { req, res, next, logger },
     );
   };
 }
@@ -128,18 +189,9 @@ function guardOnTrial(guard: Middleware, check: GuardCheck): TrialMiddleware {
       return next();
     }
     trial.scopes.push(...scopes);
-    const refuse = (refusal: Error | undefined): void => {
-      if (refusal && !(refusal instanceof AuthError)) throw refusal;
-      trial.refusal ??= refusal;
-    };
-    const ask = (): void | Promise<void> => {
-      // A guard adds nothing where the gate, or a guard before it, would have refused.
-      if (trial.refusal || trial.hasFailed) return;
-      const refusal = trial.auth ? check(trial.auth, req, trial.gate) : new AuthError('missing_token');
-      return refusal instanceof Promise ? refusal.then(refuse) : refuse(refusal);
-    };
     const { deciding } = trial;
-    run(trial, deciding ? () => deciding.then(ask) : ask);
+    const ask = (): void | Promise<void> => trial.ask(check, req);
+    trial.run(deciding ? () => deciding.then(ask) : ask);
     next();
   };
 }
@@ -149,70 +201,16 @@ function nearestTrial(req: GateRequest, res: ServerResponse): Trial | undefined 
   const state = stateOf(req);
   const last = trialsOf.get(req)?.at(-1);
   if (last && last.state === state) return last;
-  return state && begin(req, res, state.gate, state);
+  return state && Object.assign(begin(req, res, state.enforcer), { auth: state.auth, refusal: state.refusal });
 }
 
-function begin(
-  req: GateRequest,
-  res: ServerResponse,
-  gate: RequestState['gate'],
-  { auth, refusal }: Partial<Pick<RequestState, 'auth' | 'refusal'>> = {},
-): Trial {
-  const trial: Trial = {
-    ...{ gate, state: stateOf(req), auth, refusal },
-    ...{ deciding: undefined, work: [], scopes: [], hasFailed: false },
-  };
-  const trials = trialsOf.get(req);
-  if (trials) trials.push(trial);
-  else {
-    const first = [trial];
-    trialsOf.set(req, first);
-    res.once('finish', () => {
-      for (const one of first) {
-        const compared = (): unknown => Promise.all(one.work).then(() => compare(one, req, res));
-        callUnwaited(compared, (error) => logFailure(one, error));
-      }
-    });
-  }
+function begin(req: GateRequest, res: ServerResponse, enforcer: Enforcer): Trial {
+  const trial = new Trial(enforcer, stateOf(req));
+  const trials = trialsOf.get(req) ?? [];
+  if (trials.push(trial) > 1) return trial;
+  trialsOf.set(req, trials);
+  res.once('finish', () => trials.forEach((one) => one.conclude(req, res)));
   return trial;
-}
-
-/** Does what a trial does, and keeps its open work in `work`: no error of it reaches the request. */
-function run(trial: Trial, work: () => void | Promise<void>): void {
-  const fail = (error: unknown): void => {
-    trial.hasFailed = true;
-    logFailure(trial, error);
-  };
-  try {
-    const result = work()?.catch(fail);
-    if (result) trial.work.push(result);
-  } catch (error) {
-    fail(error);
-  }
-}
-
-function logFailure({ gate }: Trial, error: unknown): void {
-  gate.logger.error({ error: errorText(error) }, 'a trial could not be decided');
-}
-
-function compare(
-  { gate, auth, refusal, scopes, hasFailed }: Trial,
-  req: GateRequest,
-  { statusCode: responded }: ServerResponse,
-): void {
-  const log = logOf(gate);
-  if (auth && scopes.length > 0 && responded < 400) log.use.add(auth, scopes);
-  const { issuer, clientId } = auth ?? refusal?.client ?? {};
-  const { reason = 'accepted', status = 200, privateDetail: detail } = refusal ?? {};
-  // A 403 may be about something that no token says; without a token, a 404 grants nothing either.
-  const isRefused = [401, 403].includes(responded) || (responded === 404 && reason === 'missing_token');
-  const isDifferent = refusal ? !isRefused : responded === 401;
-  if (hasFailed || !isDifferent) return;
-  const advice = refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.';
-  // Not the path of the request, so that there are only as many lines as routes.
-  const path = declaredRoute(req) !== undefined ? routeLabelOf(req, log.routes) : 'unmatched';
-  const facts = { reason, status, responded, issuer, clientId, method: req.method ?? '', path, detail };
-  log.differences.add(`${reason} ${issuer} ${clientId} ${path}`, { ...facts, advice, count: 1 });
 }
 
 /** How often the unused scopes of clients are logged, and of how many clients. */

@@ -60,15 +60,21 @@ export interface GateRequest extends IncomingMessage {
   auth?: Auth | undefined;
 }
 
+/** What carries out the decisions of a gate, as guards and trials after it use it. */
+export interface Enforcer {
+  readonly settings: Pick<GateSettings, 'logger' | 'schedule' | 'unguarded' | 'problemTypes' | 'refusals'>;
+  /** Calls `end` when the token of the caller is no longer accepted. */
+  readonly hold: HeldCallers['hold'];
+  /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
+  readonly refuse: (req: GateRequest, res: ServerResponse, refusal: AuthError, next: Next, auth?: Auth) => void;
+  /** Calls `task` when the gate is closed; immediately where it is. */
+  readonly onClose: (task: () => void) => void;
+}
+
 /** What a gate has made of a request. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
-  /** What guards need to know about the gate before them. */
-  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'refusals'> & {
-    /** Calls `end` when the token of the caller is no longer accepted. */
-    readonly hold: HeldCallers['hold'];
-    /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
-    readonly refuse: (req: GateRequest, res: ServerResponse, refusal: AuthError, next: Next, auth?: Auth) => void;
-  };
+  /** Of the gate that has decided. */
+  readonly enforcer: Enforcer;
   /** The results of earlier gates, the last one of each: a guard has to hold for all of them. */
   readonly earlier: readonly RequestState[];
   /** Why the gate refused the request, where the app went on nevertheless. */
@@ -89,13 +95,14 @@ const NONE: readonly RequestState[] = Object.freeze([]);
 /** Starts the state of a request that a gate has decided about. A guard that ran before the gate does not count. */
 export function openState(
   req: GateRequest,
-  gate: RequestState['gate'],
+  enforcer: Enforcer,
   auth: Auth | undefined,
   refusal?: AuthError,
 ): RequestState {
   const last = states.get(req);
-  const earlier = last ? [...last.earlier, last].filter((one) => one.gate !== gate) : NONE;
-  const state = { gate, earlier, auth, refusal, allowed: undefined, unguarded: gate.unguarded };
+  const earlier = last ? [...last.earlier, last].filter((one) => one.enforcer !== enforcer) : NONE;
+  const { unguarded } = enforcer.settings;
+  const state = { enforcer, earlier, auth, refusal, allowed: undefined, unguarded };
   states.set(req, state);
   return state;
 }

@@ -45,7 +45,7 @@ export function sendProblem(
 ): void {
   const { status, code, title, detail, type, headers = {}, members = {} } = ownMembers(problem);
   const requestId = requestIdOf(req);
-  const named = type ?? problemType(code, stateOf(req)?.gate.problemTypes);
+  const named = type ?? problemType(code, stateOf(req)?.enforcer.settings.problemTypes);
   const body = {
     type: named,
     title: problemTitle(status, title, named),

@@ -138,7 +138,7 @@ function replaceResponse(res: ServerResponse): void {
   const order =
     state?.allowed === undefined && hasGuard(req) ? '; its guard comes after the handler: put it before' : '';
   const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';
-  state?.gate.logger.error({ route: routeOf(req) }, message + order);
+  state?.enforcer.settings.logger.error({ route: routeOf(req) }, message + order);
   const headers = res.headersSent ? [] : res.getHeaderNames();
   for (const name of headers) if (REPRESENTATION.test(name)) res.removeHeader(name);
   sendInternalError(req, res);
@@ -155,7 +155,8 @@ function discard<Result>(result: Result): (...args: readonly unknown[]) => Resul
   };
 }
 
-function warnOnce(req: GateRequest, { gate: { logger }, allowed }: RequestState): void {
+function warnOnce(req: GateRequest, { enforcer, allowed }: RequestState): void {
+  const { logger } = enforcer.settings;
   const { labels, lines } = warned.get(logger) ?? { labels: new RouteLabels(), lines: new Set<string>() };
   warned.set(logger, { labels, lines });
   const route = routeLabelOf(req, labels);
