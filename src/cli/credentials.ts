@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { prepareDataDirectory, writeDurably } from './auth-server/data-directory';
 import type { Settings } from 'tillgate/env';
-import { CliError, EXIT, readGiven, usageError } from './command';
-import type { CliIo, CommandOptions } from './command';
+import { CliError, EXIT, readGiven, usageError, type CliIo, type CommandOptions } from './command';
 import { usesEmbedded } from './settings';
 
 /*

@@ -1,11 +1,8 @@
-import { createClient, TokenRequestError } from '@tillgate/client';
-import type { IssuedToken } from '@tillgate/client';
+import { createClient, TokenRequestError, type IssuedToken } from '@tillgate/client';
 import type { ClientResource, ClientWithSecret } from './auth-server/index';
-import { readSettings } from 'tillgate/env';
-import type { Settings } from 'tillgate/env';
+import { readSettings, type Settings } from 'tillgate/env';
 import { attempt, discoverEndpoint, isSecureUrl, readBody } from 'tillgate/internal';
-import { CliError, usageError } from './command';
-import type { CliIo } from './command';
+import { CliError, usageError, type CliIo } from './command';
 import { embeddedAddress, usesEmbedded } from './settings';
 
 /** An HTTP response, read to its end. */

@@ -1,9 +1,8 @@
 import { escapeUnsafe } from 'tillgate/internal';
 import type { Logger } from 'tillgate';
 import type { Settings } from 'tillgate/env';
-import { usageError } from './command';
+import { usageError, type CliIo, type CommandOptions } from './command';
 import { paint } from './output';
-import type { CliIo, CommandOptions } from './command';
 
 /**
  * Opens the log of a server on stderr: text for people in a terminal during development, JSON lines everywhere else.

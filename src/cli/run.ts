@@ -6,9 +6,8 @@ import { Command, CommanderError } from 'commander';
 import { attempt } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
 import type { Environment } from 'tillgate/env';
-import { CliError, EXIT } from './command';
+import { CliError, EXIT, type CliIo, type CommandEntry, type CommandOptions } from './command';
 import { paint, write } from './output';
-import type { CliIo, CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
 import { VERSION } from './version';
 

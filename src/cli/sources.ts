@@ -1,12 +1,9 @@
 import { createRequire } from 'node:module';
-import { readSettings } from 'tillgate/env';
-import type { Settings } from 'tillgate/env';
-import { httpGenerations } from 'tillgate/generations';
-import type { GenerationSource, HttpGenerationsOptions } from 'tillgate/generations';
+import { readSettings, type Settings } from 'tillgate/env';
+import { httpGenerations, type GenerationSource, type HttpGenerationsOptions } from 'tillgate/generations';
 import { generationsFromUrl } from 'tillgate/internal';
-import { CliError, orUsageError, usageError } from './command';
+import { CliError, orUsageError, usageError, type CliIo, type CommandContext } from './command';
 import { print } from './output';
-import type { CliIo, CommandContext } from './command';
 import { apiSettings } from './settings';
 
 /** The command brings clients of its own for Redis and PostgreSQL, which the gate cannot see. */

@@ -1,18 +1,12 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { RequestListener } from 'node:http';
-import { authenticateOptions } from 'tillgate/env';
-import type { Settings } from 'tillgate/env';
-import { ConfigurationError } from 'tillgate';
-import type { Logger } from 'tillgate';
+import { createServer, type RequestListener } from 'node:http';
+import { authenticateOptions, type Settings } from 'tillgate/env';
+import { ConfigurationError, type Logger } from 'tillgate';
 import { adviceOn } from './commands/explain';
-import { createAuthServer } from './auth-server/index';
-import type { AuthServer } from './auth-server/index';
+import { createAuthServer, type AuthServer } from './auth-server/index';
 import { CliError } from './command';
-import { createConsole } from './console/console';
-import type { Console, ConsoleOptions } from './console/console';
-import { apiSettings, embeddedAddress, firstAudience } from './settings';
-import type { Address } from './settings';
+import { createConsole, type Console, type ConsoleOptions } from './console/console';
+import { apiSettings, embeddedAddress, firstAudience, type Address } from './settings';
 
 /** The embedded token server, listening. */
 interface RunningTokenServer {

@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
-import { AuthError } from 'tillgate';
-import type { Dependencies } from 'tillgate';
+import { AuthError, type Dependencies } from 'tillgate';
 import { dependencies, describe, option, readOptions, withTimeLimit } from 'tillgate/internal';
 import type { ReplayStore } from 'tillgate/possession';
-import { redisConnection } from './redis/connection';
-import type { RedisClient } from './redis/connection';
+import { redisConnection, type RedisClient } from './redis/connection';
 
 /** How much longer than needed Redis keeps the proofs of a client: the command itself takes some of the time. */
 const MARGIN_MS = 1_000;

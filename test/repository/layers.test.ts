@@ -21,10 +21,10 @@ const LIMITS: Readonly<Record<string, Limits>> = {
   // issuer's URL and one for servers without a row, options beside variables, the count of callers that stay out, what a failed
   // connection lacks. Classes in place of long functions cost 80 of it.
   gate: { maxCodeLines: 9_190, maxSeam: 48 },
-  stores: { maxCodeLines: 1_150, maxSeam: 0 },
+  stores: { maxCodeLines: 1_140, maxSeam: 0 },
   client: { maxCodeLines: 250, maxSeam: 0 },
   testing: { maxCodeLines: 5_400, maxSeam: 6 },
-  cli: { maxCodeLines: 5_226, maxSeam: 0 },
+  cli: { maxCodeLines: 5_173, maxSeam: 0 },
   app: { maxCodeLines: 1_400, maxSeam: 0 },
 };
 

@@ -4,20 +4,16 @@ import express, { Router } from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { GenerationSource } from 'tillgate/generations';
-import { problemHandler, sendProblem } from 'tillgate';
-import type { Logger } from 'tillgate';
-import { clientsApi, listClients, registerClient } from './clients-api';
-import type { ClientResource, ClientWithSecret } from './clients-api';
+import { problemHandler, sendProblem, type Logger } from 'tillgate';
+import { clientsApi, listClients, registerClient, type ClientResource, type ClientWithSecret } from './clients-api';
 import { keySet, metadata, oauthEndpoints } from './endpoints';
 import { allowOnly, RequestError } from './errors';
 import { openGenerations } from './generations';
 import { adminGuard, tokenLimit } from './guards';
 import { logRequests } from './log';
-import { readAuthServerOptions } from './options';
-import type { AuthServerOptions } from './options';
+import { readAuthServerOptions, type AuthServerOptions } from './options';
 import { Store } from './store';
-import { newSigningKey, rotateKeys } from './tokens';
-import type { Context } from './tokens';
+import { newSigningKey, rotateKeys, type Context } from './tokens';
 
 /** What a client registers with: the body of `POST /clients`. */
 export interface ClientRegistration {

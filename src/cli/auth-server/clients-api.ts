@@ -3,8 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { describe, didYouMean, isObject } from 'tillgate/internal';
 import { allowOnly, invalidRequest, RequestError } from './errors';
 import { isScopeToken } from './options';
-import { issueSuccessor } from './tokens';
-import type { Context } from './tokens';
+import { issueSuccessor, type Context } from './tokens';
 import type { ClientRow, State } from './store';
 import { deleted, newSecret, patched, registered, rotated, withNewGeneration } from './client';
 

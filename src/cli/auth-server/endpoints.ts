@@ -1,12 +1,9 @@
-import { Router } from 'express';
-import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
+import { Router, type ErrorRequestHandler, type Request, type RequestHandler } from 'express';
 import { invalidRequest, RequestError } from './errors';
 import { parseScope } from './clients-api';
 import type { ClientRow } from './store';
-import { authenticateClient, readRequest } from './token-request';
-import type { OAuthResponse } from './token-request';
-import { issueToken, publishedKeys, readToken } from './tokens';
-import type { Context } from './tokens';
+import { authenticateClient, readRequest, type OAuthResponse } from './token-request';
+import { issueToken, publishedKeys, readToken, type Context } from './tokens';
 
 /** Makes `/connect/token` (client credentials, RFC 6749 section 4.4) and `/connect/introspect` (RFC 7662). */
 export function oauthEndpoints(context: Context): Router {

@@ -1,5 +1,4 @@
-import { memoryGenerations } from 'tillgate/generations';
-import type { Change, GenerationSource } from 'tillgate/generations';
+import { memoryGenerations, type Change, type GenerationSource } from 'tillgate/generations';
 import { logHandler } from 'tillgate/internal';
 import type { AuthServerSettings } from './options';
 import type { Store } from './store';

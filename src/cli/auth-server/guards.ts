@@ -1,6 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { MemoryStore, ipKeyGenerator, rateLimit } from 'express-rate-limit';
-import type { ClientRateLimitInfo } from 'express-rate-limit';
+import { MemoryStore, ipKeyGenerator, rateLimit, type ClientRateLimitInfo } from 'express-rate-limit';
 import type { Request, RequestHandler, Response } from 'express';
 import type { RateLimit } from 'tillgate/env';
 import { foreignCaller } from 'tillgate/internal';

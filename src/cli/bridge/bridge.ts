@@ -1,7 +1,5 @@
-import { startPublisher } from '@tillgate/stores';
-import { describeFailure, isEarly } from 'tillgate/generations';
-import type { Change, GenerationSource, Timer } from 'tillgate/generations';
-import type { Publisher, PublisherOptions } from '@tillgate/stores';
+import { startPublisher, type Publisher, type PublisherOptions } from '@tillgate/stores';
+import { describeFailure, isEarly, type Change, type GenerationSource, type Timer } from 'tillgate/generations';
 import {
   callUnwaited,
   dependencies,

@@ -2,10 +2,8 @@ import type { PublisherOptions } from '@tillgate/stores';
 import type { AuthenticateOptions } from 'tillgate';
 import { dependencies, isSecureUrl, option, readOptions, refuseOption, TOKEN_AGE_OPTION } from 'tillgate/internal';
 import type { TableOf } from 'tillgate/internal';
-import { ReportError } from './bridge';
-import type { ChangeReports, CredentialChange } from './bridge';
-import { KeycloakAdmin, membersOf, parsed, readRealm } from './keycloak-admin';
-import type { Row } from './keycloak-admin';
+import { ReportError, type ChangeReports, type CredentialChange } from './bridge';
+import { KeycloakAdmin, membersOf, parsed, readRealm, type Row } from './keycloak-admin';
 
 /** Options of `keycloakChanges()`. */
 export interface KeycloakChangesOptions extends Pick<AuthenticateOptions, 'fetch'>, Pick<PublisherOptions, 'clock'> {

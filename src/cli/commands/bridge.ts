@@ -1,15 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { prepareDataDirectory, writeDurably } from '../auth-server/data-directory';
-import { startBridge } from '../bridge/bridge';
-import type { BridgeState } from '../bridge/bridge';
-import { keycloakChanges } from '../bridge/keycloak';
-import type { KeycloakCursor } from '../bridge/keycloak';
+import { startBridge, type BridgeState } from '../bridge/bridge';
+import { keycloakChanges, type KeycloakCursor } from '../bridge/keycloak';
 import { readSettings } from 'tillgate/env';
 import { attempt } from 'tillgate/internal';
-import { orUsageError, usageError } from '../command';
+import { orUsageError, usageError, type CommandContext, type CommandOptions } from '../command';
 import { print } from '../output';
-import type { CommandContext, CommandOptions } from '../command';
 import { givenSecret } from '../credentials';
 import { openLog } from '../log';
 import { openSource } from '../sources';

@@ -14,13 +14,10 @@ import {
   scopeAdvice,
   scopeClaims,
 } from 'tillgate/internal';
-import { ConfigurationError, explain } from 'tillgate';
-import type { Auth, Gate, GateStatus, OpaqueOptions } from 'tillgate';
-import { readSettings } from 'tillgate/env';
-import type { Settings } from 'tillgate/env';
-import { EXIT } from '../command';
+import { ConfigurationError, explain, type Auth, type Gate, type GateStatus, type OpaqueOptions } from 'tillgate';
+import { readSettings, type Settings } from 'tillgate/env';
+import { EXIT, type CliIo, type CommandContext, type CommandOptions } from '../command';
 import { print } from '../output';
-import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';
 import { adviceFor, failedCheck, introspectionFix, tokenIn, withGate, wordAdvice } from './explain';

@@ -1,11 +1,9 @@
 import { readSettings } from 'tillgate/env';
 import { escapeUnsafe } from 'tillgate/internal';
-import { CliError, usageError } from '../command';
+import { CliError, usageError, type CommandContext, type CommandOptions } from '../command';
 import { print, table } from '../output';
 import type { ChangedClient } from '../auth-server/index';
-import type { CommandContext, CommandOptions } from '../command';
-import { keepCredential } from '../credentials';
-import type { Credential } from '../credentials';
+import { keepCredential, type Credential } from '../credentials';
 import { callClients } from '../http';
 import { publish, refusedFromNowOn } from '../sources';
 

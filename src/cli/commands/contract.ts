@@ -12,9 +12,8 @@ import type {
   HttpTestIssuerOptions,
 } from '@tillgate/testing';
 import { CASE_CLASSES, failuresIn, parseYaml } from '@tillgate/testing/internal';
-import { EXIT, orUsageError, readHeaders, usageError } from '../command';
+import { EXIT, orUsageError, readHeaders, usageError, type CommandContext, type CommandOptions } from '../command';
 import { print, quoted, write } from '../output';
-import type { CommandContext, CommandOptions } from '../command';
 
 /** One requirement that is not met. */
 interface Failure {

@@ -1,5 +1,4 @@
-import { authenticateOptions, readSettings } from 'tillgate/env';
-import type { Settings } from 'tillgate/env';
+import { authenticateOptions, readSettings, type Settings } from 'tillgate/env';
 import {
   adviceContext,
   attempt,
@@ -10,11 +9,9 @@ import {
   parseToken,
   scopeAdvice,
 } from 'tillgate/internal';
-import { authenticate, explain, REASONS } from 'tillgate';
-import type { Explanation, Gate, Reason } from 'tillgate';
-import { EXIT, usageError } from '../command';
+import { authenticate, explain, REASONS, type Explanation, type Gate, type Reason } from 'tillgate';
+import { EXIT, usageError, type CliIo, type CommandContext, type CommandOptions } from '../command';
 import { print, table } from '../output';
-import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { apiSettings } from '../settings';
 import { authorizedGenerations } from '../sources';

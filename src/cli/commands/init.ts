@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { usageError } from '../command';
+import { usageError, type CommandContext, type CommandOptions } from '../command';
 import { print, shellWord } from '../output';
-import type { CommandContext, CommandOptions } from '../command';
 import { VERSION } from '../version';
 
 /** What is written; a clone has a script that puts it together. */

@@ -1,7 +1,6 @@
 import { attempt, escapeUnsafe, isObject } from 'tillgate/internal';
-import { readGiven } from '../command';
+import { readGiven, type CommandContext, type CommandOptions } from '../command';
 import { print } from '../output';
-import type { CommandContext, CommandOptions } from '../command';
 
 /** A line that a trial has logged. */
 interface Line {

@@ -1,12 +1,10 @@
-import { readSettings } from 'tillgate/env';
-import type { Settings } from 'tillgate/env';
+import { readSettings, type Settings } from 'tillgate/env';
 import { attempt } from 'tillgate/internal';
 import { EXIT, readGiven, readHeaders, usageError } from '../command';
 import { print } from '../output';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { givenSecret, keptCredential } from '../credentials';
-import { requestToken, send } from '../http';
-import type { HttpResponse } from '../http';
+import { requestToken, send, type HttpResponse } from '../http';
 import { usesEmbedded } from '../settings';
 
 /** `tillgate token <client>`: the token alone on stdout, so that `$(tillgate token pos-terminal)` works. */

@@ -1,13 +1,10 @@
 import type { RequestListener, ServerResponse } from 'node:http';
-import { authenticate, explain } from 'tillgate';
-import type { AuthenticateOptions, Gate } from 'tillgate';
+import { authenticate, explain, type AuthenticateOptions, type Gate } from 'tillgate';
 import type { ClientResource } from '../auth-server/index';
 import { consoleApp, summaryOf } from './app';
-import { RequestLog } from './request-log';
-import type { LoggedRequest, ReportedRequest } from './request-log';
+import { RequestLog, type LoggedRequest, type ReportedRequest } from './request-log';
 import { Timelines } from './timelines';
-import { whyOf, whyOfToken } from './why';
-import type { Facts } from './why';
+import { whyOf, whyOfToken, type Facts } from './why';
 
 /** Options of {@link createConsole}. */
 export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'advise'> {

@@ -1,6 +1,5 @@
 import { attempt, checksUntil, parseToken } from 'tillgate/internal';
-import { AuthError, REASONS } from 'tillgate';
-import type { Decision, Explanation, Reason } from 'tillgate';
+import { AuthError, REASONS, type Decision, type Explanation, type Reason } from 'tillgate';
 import type { ClientResource } from '../auth-server/index';
 
 /** Why a request was decided as it was. Holds claims, never a token. */

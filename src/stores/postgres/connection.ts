@@ -1,5 +1,4 @@
-import { describeFailure, noResponse, SourceError } from 'tillgate/generations';
-import type { Schedule } from 'tillgate/generations';
+import { describeFailure, noResponse, SourceError, type Schedule } from 'tillgate/generations';
 import { ownValue, withTimeLimit } from 'tillgate/internal';
 
 /** Result of a query. */

@@ -4,10 +4,8 @@ import { readersOf, requireChange, requireFormat } from 'tillgate/generations';
 import type { Batch, GenerationLog, LogReader, Mark, Schedule, Wait } from 'tillgate/generations';
 import { dependencies, loadPeer, option, readOptions, refuseOption } from 'tillgate/internal';
 import type { OptionPlace, TableOf } from 'tillgate/internal';
-import { loadPackage, readStoreUrl } from '../store-url';
-import type { StoreDependencies } from '../store-url';
-import { PostgresConnection } from './connection';
-import type { PostgresClient, PostgresPool, PostgresQuery } from './connection';
+import { loadPackage, readStoreUrl, type StoreDependencies } from '../store-url';
+import { PostgresConnection, type PostgresClient, type PostgresPool, type PostgresQuery } from './connection';
 import { ROWS_PER_READ, postgresTable, prepareTable } from './schema';
 
 /** Options of `postgresGenerations()`. */

@@ -1,7 +1,6 @@
 import { SourceError } from 'tillgate/generations';
 import { describe } from 'tillgate/internal';
-import { TABLE_REMEDY } from './connection';
-import type { PostgresQuery } from './connection';
+import { TABLE_REMEDY, type PostgresQuery } from './connection';
 
 /** The trigger that gives a row its position. */
 const TRIGGER = 'tillgate_append';

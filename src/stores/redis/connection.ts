@@ -1,10 +1,8 @@
 import type * as Ioredis from 'ioredis';
 import type * as NodeRedis from 'redis';
-import { describeFailure, noResponse, SourceError } from 'tillgate/generations';
-import type { Schedule } from 'tillgate/generations';
+import { describeFailure, noResponse, SourceError, type Schedule } from 'tillgate/generations';
 import { describe, loadPeer, withTimeLimit } from 'tillgate/internal';
-import { readStoreUrl } from '../store-url';
-import type { loadPackage } from '../store-url';
+import { readStoreUrl, type loadPackage } from '../store-url';
 
 /** The part of a client of ioredis that is used; `Redis` and `Cluster` of ioredis 5 and 6 fit. */
 export interface IoredisClient {

@@ -1,12 +1,9 @@
 import type { Dependencies } from 'tillgate';
 import { isGeneration, readersOf, requireChange, requireFormat, SourceError } from 'tillgate/generations';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit, Wait } from 'tillgate/generations';
-import { dependencies, option, readOptions } from 'tillgate/internal';
-import type { TableOf } from 'tillgate/internal';
-import { loadPackage, readStoreUrl } from '../store-url';
-import type { StoreDependencies } from '../store-url';
-import { connectToRedis, redisConnection, redisSession } from './connection';
-import type { RedisClient, RedisConnection } from './connection';
+import { dependencies, option, readOptions, type TableOf } from 'tillgate/internal';
+import { loadPackage, readStoreUrl, type StoreDependencies } from '../store-url';
+import { connectToRedis, redisConnection, redisSession, type RedisClient, type RedisConnection } from './connection';
 
 /** Options of `redisGenerations()`. */
 export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
