@@ -14,7 +14,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 npm install --prefix . --silent --no-audit --no-fund @modelcontextprotocol/sdk@1.32.2 oauth4webapi@3.8.8
 python3 -m venv env
-env/bin/pip install --quiet --disable-pip-version-check mcp==2.3.0 httpx==0.28.1
+env/bin/pip install --quiet --no-compile --disable-pip-version-check mcp==2.3.0 httpx==0.28.1
 cat > run.mjs <<'EOF'
 import assert from 'node:assert';
 import { writeFileSync } from 'node:fs';
