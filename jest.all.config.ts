@@ -9,6 +9,7 @@ const FULL_SIZE = [
   'gate/generation/memory',
   'testing/contract-cases',
   'testing/contract-classes',
+  'gate/express/diagnosis/advice',
   'gate/express/report-only-orders',
   'gate/hostile/growth',
 ];

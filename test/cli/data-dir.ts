@@ -7,10 +7,11 @@ import rsaKeys from '../support/rsa-keys.json';
 const jwk = rsaKeys[0]!;
 const thumbprint = JSON.stringify({ e: jwk.e, kty: jwk.kty, n: jwk.n });
 const kid = createHash('sha256').update(thumbprint).digest('base64url');
-const signing = { kid, alg: 'RS256', jwk, publishedUntilMs: Number.MAX_SAFE_INTEGER };
-const STATE = JSON.stringify({ format: 2, clients: [], keys: { signing, retired: [] } });
+/** A signing key of a token server, because generating one takes up to a second. */
+export const KEY = { kid, alg: 'RS256' as const, jwk, publishedUntilMs: Number.MAX_SAFE_INTEGER };
+const STATE = JSON.stringify({ format: 2, clients: [], keys: { signing: KEY, retired: [] } });
 
-/** A new data directory whose token server has a key, because generating one takes up to a second, and no clients. */
+/** A new data directory whose token server has a key, and no clients. */
 export function newDataDir(): string {
   const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
   putKeyInto(dataDir);

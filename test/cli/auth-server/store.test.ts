@@ -6,16 +6,23 @@ import { join } from 'node:path';
 import { prepareDataDirectory, writeDurably } from '../../../src/cli/auth-server/data-directory';
 import { readState, Store } from '../../../src/cli/auth-server/store';
 import type { ClientRow, State } from '../../../src/cli/auth-server/store';
-import { newSigningKey } from '../../../src/cli/auth-server/tokens';
 import { fakeTime, settle } from '../../support/fake-time';
 import { recordingLogger } from '../../support/log';
 import { expectPrivate } from '../../support/private-file';
+import { KEY, putKeyInto } from '../data-dir';
 import { changesOf, closeAll, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
 
+/** A fresh directory with a state: its key takes long to generate. */
+function directoryWithState(): string {
+  const dataDir = newDirectory();
+  putKeyInto(dataDir);
+  return dataDir;
+}
+
 function openStore(write: typeof writeDurably, dataDir = newDirectory(), clock = Date.now): Promise<Store> {
-  const newKeys = async () => ({ signing: await newSigningKey(), retired: [] });
+  const newKeys = () => Promise.resolve({ signing: KEY, retired: [] });
   return Store.open({ dataDir, clock, logger: recordingLogger(), newKeys, write });
 }
 
@@ -89,7 +96,7 @@ describe('the data directory', () => {
   });
 
   it('keeps a .gitignore that is already there', async () => {
-    const dataDir = newDirectory();
+    const dataDir = directoryWithState();
     writeFileSync(join(dataDir, '.gitignore'), 'state.json\n');
     await startServer({ dataDir });
     expect(readFileSync(join(dataDir, '.gitignore'), 'utf8')).toBe('state.json\n');
@@ -107,6 +114,7 @@ describe('the data directory', () => {
       );
       expect(readdirSync(dataDir)).toEqual([]);
       chmodSync(dataDir, mode & ~0o022);
+      putKeyInto(dataDir);
       await startServer({ dataDir });
     },
   );
@@ -273,7 +281,7 @@ describe('a durable file', () => {
   });
 
   it('a start removes what earlier processes have left half-written, and nothing else', async () => {
-    const dataDir = newDirectory();
+    const dataDir = directoryWithState();
     const names = ['state.json.0123456789ab.tmp', 'state.json.tmp', 'state.json.bak', 'other.tmp'];
     for (const name of names) writeFileSync(join(dataDir, name), 'a piece');
     await startServer({ dataDir });
@@ -322,7 +330,10 @@ describe('the state file', () => {
   const OTHER_FORMAT = 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)';
 
   /** The text of a state with a live client, a deleted one, and a retired key. */
-  async function exampleText(): Promise<string> {
+  let example: Promise<string> | undefined;
+  const exampleText = (): Promise<string> => (example ??= newExampleText());
+
+  async function newExampleText(): Promise<string> {
     const server = await startServer();
     await registerClient(server);
     await server.post('/clients/pos-17/secrets');

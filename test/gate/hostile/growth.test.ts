@@ -30,7 +30,7 @@ const LITERALS = [
   .flatMap((path) => nodesOf(ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest)))
   .flatMap((node) => (ts.isStringLiteralLike(node) ? [node.text] : []))
   .filter((text) => text !== '' && text.length <= 12 && !/^\.{0,2}\//.test(text))
-  .filter((_text, place) => place % amount(4, 1) === 0);
+  .filter((_text, place) => place % amount(12, 1) === 0);
 
 const DELIMITERS = [...'.,;:"\'\\/@?&=%+*-_~<>(){}[]#! \t\n\0\u00e9\u0301\u202e\ud800'];
 const ESCAPES = ['\\"', '\\\\', '\\u0061', '\\ud800', '%41', '%2e', 'xn--', 'eyJ', '/..', '//', '=,', ', ', 'a'];
