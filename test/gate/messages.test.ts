@@ -84,6 +84,7 @@ describe('the log of a gate', () => {
     'two keys without kid': [token(NO_KID), { keys: [KEYLESS, KEYLESS_OTHER] }],
     'a key that the set lacks': [token({ key: newKey('ES256', 'new') })],
     'a new key under the old kid': [token({ key: newKey('ES256', testKey().kid) })],
+    'a clock that is ahead': [token({ claims: { iat: NOW + 3600, exp: NOW + 4000 } })],
     'times in ms': [token({ claims: { exp: (NOW + 600) * 1000, iat: NOW * 1000 } })],
     'exp in ms': [token({ claims: { exp: (NOW + 600) * 1000 } })],
     'a token of 60 days': [token({ claims: { exp: NOW + 60 * 86_400 - 60 } })],

@@ -105,12 +105,15 @@ function detailOf(
   issuers: GateSettings['issuers'],
 ): string | undefined {
   /* eslint-disable @typescript-eslint/no-require-imports -- each is loaded with the first refusal that needs it */
+  if (reason === 'not_yet_valid') return privateDetail?.replace(/ s ahead$/, ` s ahead: ${CLOCKS_DIFFER}`);
   if (reason === 'missing_token') return (require('./diagnosis/no-token') as typeof NoToken).withoutToken(req);
   if (reason !== 'insufficient_scope' || !auth) return privateDetail;
   return (privateDetail ?? '') + (require('./diagnosis/advice') as typeof Advice).scopeHint(auth, issuers);
   /* eslint-enable @typescript-eslint/no-require-imports */
 }
 
+/** `tillgate check` measures the difference. */
+const CLOCKS_DIFFER = 'probably the clock of this machine or that of the issuer is wrong, check NTP on both';
 const PREFLIGHT_REFUSED =
   'a CORS preflight was refused, because browsers send it without a token: mount cors() before authenticate()';
 
