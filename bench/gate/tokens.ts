@@ -56,15 +56,7 @@ export async function startIssuer(
   let serial = 0;
 
   function signingInput(changes: object): string {
-    const issuedAt = Math.floor(Date.now() / 1000) - 60;
-    const clientId = `till-${serial % 1_000}`;
-    const claims = {
-      ...{ iss: address, aud: AUDIENCE, sub: clientId, client_id: clientId, scope: SCOPE },
-      ...{ iat: issuedAt, exp: issuedAt + 43_200, jti: `token-${serial++}` },
-      generation: 1_700_000_000_000,
-      ...binding,
-      ...changes,
-    };
+    const claims = { ...goodClaims(address, serial++), ...binding, ...changes };
     return `${encode({ alg: algorithm, typ: 'at+jwt', kid: KEY_ID })}.${encode(claims)}`;
   }
 
@@ -90,6 +82,22 @@ export async function startIssuer(
       return Promise.all(proofs);
     },
     close: () => server.close(),
+  };
+}
+
+function goodClaims(issuer: string, serial: number): object {
+  const issuedAt = Math.floor(Date.now() / 1000) - 60;
+  const clientId = `till-${serial % 1_000}`;
+  return {
+    iss: issuer,
+    aud: AUDIENCE,
+    sub: clientId,
+    client_id: clientId,
+    scope: SCOPE,
+    iat: issuedAt,
+    exp: issuedAt + 43_200,
+    jti: `token-${serial}`,
+    generation: 1_700_000_000_000,
   };
 }
 

@@ -168,7 +168,9 @@ class ChangeBridge {
       this.#lastReadMs = clock();
       void this.#publisher?.ready().then(this.#resolveReady);
     } catch (error) {
-      pauseMs = this.#outage.fail(labelOf(error), (fields) =>
+      // Messages of other libraries can hold a connection string.
+      const label = error instanceof ReportError ? error.message : describeFailure(error);
+      pauseMs = this.#outage.fail(label, (fields) =>
         logger.warn(fields, 'changes of credentials cannot be followed, it is retried'),
       );
     }
@@ -243,9 +245,4 @@ function problemOf([clientId, generation]: Change, nowMs: number): string | unde
   }
   if (!Number.isSafeInteger(generation) || generation < 0) return 'its time is not a number of milliseconds';
   return generation > nowMs + MAX_AHEAD_MS ? 'its time lies in the future' : undefined;
-}
-
-/** An error as the log may show it: messages of other libraries can hold a connection string. */
-function labelOf(error: unknown): string {
-  return error instanceof ReportError ? error.message : describeFailure(error);
 }

@@ -316,14 +316,9 @@ function byCause(failures: readonly Failure[]): readonly (readonly [title: strin
 /** How many untested operations are named; further ones are only counted. */
 const LISTED = 20;
 
-/** The three numbers: what a green run is worth. */
-function accountOf({ tested, public: open, notTested }: Result['report']): string {
-  return `${tested.length} operations tested, ${open.length} public by the document, ${notTested.length} not tested`;
-}
-
 /** The result for people. */
 function asText({ cases, failures, openapi, report }: Result): string {
-  const { documentation, refusals, notTested, limited, ownersNotTested, withoutCase } = report;
+  const { documentation, refusals, tested, public: open, notTested, limited, ownersNotTested, withoutCase } = report;
   const fresh = failures.filter(({ isKnown }) => !isKnown);
   const blocks = byCause(fresh).map(([title, first, ...others]) => {
     const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
@@ -355,5 +350,7 @@ function asText({ cases, failures, openapi, report }: Result): string {
     ...(notTested.length > LISTED ? [`not tested: ${notTested.length - LISTED} more`] : []),
   ];
   const noted = notes.length === 0 ? [] : [notes.join('\n')];
-  return [...blocks, ...noted, `${sum}\n${accountOf(report)}`].join('\n\n');
+  // What a green run is worth.
+  const account = `${tested.length} operations tested, ${open.length} public by the document, ${notTested.length} not tested`;
+  return [...blocks, ...noted, `${sum}\n${account}`].join('\n\n');
 }

@@ -44,7 +44,7 @@ export async function report(context: CommandContext, _options: CommandOptions, 
 }
 
 /** The objects in the lines of a log; what a logger writes in front of the JSON, and lines without any, are left out. */
-function readObjects(text: string): readonly Readonly<Record<string, unknown>>[] {
+function readObjects(text: string): readonly Fields[] {
   return text.split('\n').flatMap((line) => {
     const start = line.indexOf('{');
     const parsed = start < 0 ? undefined : attempt(() => JSON.parse(line.slice(start)) as unknown);
@@ -53,7 +53,7 @@ function readObjects(text: string): readonly Readonly<Record<string, unknown>>[]
 }
 
 /** Anything can be in a log: only a line with all that a trial logs counts. */
-function readLine(fields: Readonly<Record<string, unknown>>): readonly Line[] {
+function readLine(fields: Fields): readonly Line[] {
   const { reason, status, responded, count = 1, clientId, path, advice } = fields as Partial<Line>;
   const isLine = [reason, path].every(isText) && [status, responded, count].every(Number.isSafeInteger) && count >= 0;
   if (!isLine) return [];
@@ -62,16 +62,16 @@ function readLine(fields: Readonly<Record<string, unknown>>): readonly Line[] {
 }
 
 /** Which scopes a client holds and has not used. */
-function readUnused({
-  clientId,
-  unused,
-}: Readonly<Record<string, unknown>>): readonly (readonly [clientId: string, scopes: readonly string[]])[] {
+function readUnused({ clientId, unused }: Fields): readonly (readonly [clientId: string, scopes: readonly string[]])[] {
   return isText(clientId) && Array.isArray(unused) && unused.every(isText) ? [[clientId, unused]] : [];
 }
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
+
+/** An object of a log. */
+type Fields = Readonly<Record<string, unknown>>;
 
 /** What one reason has caused. */
 type Cause = ReturnType<typeof sumUp>;

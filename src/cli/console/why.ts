@@ -11,7 +11,7 @@ export interface Why {
   readonly expected?: string;
   /** What to do about a refusal. */
   readonly fix?: string;
-  readonly claims?: Readonly<Record<string, unknown>>;
+  readonly claims?: Readonly<Record<string, unknown>> | undefined;
   /** Whether the signature of the token was verified. */
   readonly verified: boolean;
 }
@@ -48,14 +48,19 @@ export function whyOf({ token, ...decision }: ReportedDecision, facts: Facts): W
   const raw = token === undefined ? '' : `${token}.AAAA`;
   const isAccepted = granted !== undefined;
   if (reason === undefined || !Object.hasOwn(REASONS, reason)) {
-    return { outcome, checks: isAccepted ? checksUntil(undefined, 1) : [], ...claimsOf(raw), verified: isAccepted };
+    return {
+      outcome,
+      checks: isAccepted ? checksUntil(undefined, 1) : [],
+      claims: claimsOf(raw),
+      verified: isAccepted,
+    };
   }
   const cause = unverified === true ? new AuthError('unknown_key') : undefined;
   const checks = checksUntil(new AuthError(reason, { privateDetail: detail, cause }), 1);
   const verified = isSigned(checks);
   // A request can come from anybody: what it contains suggests a configuration only where its signature was good.
   const known = verified ? facts : { ...facts, advise: () => undefined };
-  return { outcome, checks, ...refusalOf({ reason, required, granted }, raw, known), ...claimsOf(raw), verified };
+  return { outcome, checks, ...refusalOf({ reason, required, granted }, raw, known), claims: claimsOf(raw), verified };
 }
 
 /** Explains what a gate makes of a token, for a request that requires no scope. */
@@ -65,7 +70,7 @@ export function whyOfToken({ accepted, checks, auth }: Explanation, raw: string,
     outcome: accepted ? 'authenticated' : 'refused',
     checks: checks.filter(({ check }) => check !== 'scope'),
     ...(reason && refusalOf({ reason, required: undefined, granted: auth?.scopes }, raw, facts)),
-    ...claimsOf(raw, auth),
+    claims: auth?.claims ?? claimsOf(raw),
     verified: isSigned(checks),
   };
 }
@@ -145,9 +150,8 @@ function comparisonOf(
   }
 }
 
-function claimsOf(raw: string, auth?: Explanation['auth']): Pick<Why, 'claims'> {
-  const claims = auth?.claims ?? attempt(() => parseToken(raw).claims);
-  return claims ? { claims } : {};
+function claimsOf(raw: string): Why['claims'] {
+  return attempt(() => parseToken(raw).claims);
 }
 
 function text(value: unknown): string {

@@ -14,11 +14,8 @@ function clientRow({ client_id, description, disabled, scope, out }) {
   const note = disabled ? 'disabled' : out ? 'no new token' : `${count} ${count === 1 ? 'scope' : 'scopes'}`;
   const texts = [el('b', {}, client_id), el('span', {}, description || 'no Description'), el('small', {}, note)];
   const onclick = () => chooseClient(client_id);
-  return el(
-    'li',
-    {},
-    el('button', { type: 'button', onclick, 'aria-pressed': String(client_id === chosenId) }, ...texts),
-  );
+  const button = { type: 'button', onclick, 'aria-pressed': String(client_id === chosenId) };
+  return el('li', {}, el('button', button, ...texts));
 }
 
 const NOT_FETCHED = 'has not fetched a new token since the change';

@@ -95,8 +95,9 @@ const shown = (text) => (/^[\w./:-]+$/.test(text) ? text : quoted(text));
 
 /** A request as a line of shell. It has no token: the line gets one, or names a variable. */
 function curlOf({ server, method, path, client_id, reason }, body) {
-  const isForm = server === 'tokens' && method === 'POST';
+  const isForm = server === 'tokens' && method === 'POST' && path.endsWith('/connect/token');
   const base = server === 'api' ? state.base_url : state.auth_url;
+  const form = `-d grant_type=client_credentials -d ${quoted(`client_id=${client_id ?? ''}`)} -d client_secret="$SECRET" -d scope="$SCOPE"`;
   const token = client_id ? `$(${state.command ?? 'npx @tillgate/cli'} token ${quoted(client_id)})` : '$TOKEN';
   return [
     'curl -i',
@@ -104,11 +105,7 @@ function curlOf({ server, method, path, client_id, reason }, body) {
     quoted(base + path),
     ...(server === 'api' && reason !== 'missing_token' ? [`-H "Authorization: Bearer ${token}"`] : []),
     ...(body ? ["-H 'Content-Type: application/json'", `-d ${quoted(body)}`] : []),
-    ...(isForm && path.endsWith('/connect/token')
-      ? [
-          `-d grant_type=client_credentials -d ${quoted(`client_id=${client_id ?? ''}`)} -d client_secret="$SECRET" -d scope="$SCOPE"`,
-        ]
-      : []),
+    ...(isForm ? [form] : []),
   ].join(' ');
 }
 
@@ -230,13 +227,10 @@ export function explanation({ reason, detail, type, why = { checks: [] } }) {
     got && el('div', { className: 'compare' }, ...pair('Got', got), ...(expected ? pair('Expected', expected) : [])),
     fix && el('p', { className: 'fix' }, el('b', {}, 'What to do'), el('span', {}, fix)),
     !reason && !checks.length && el('p', { className: 'hint' }, 'No token was needed here, or none was checked.'),
-    ...(checks.length > 0
-      ? [
-          el('h4', {}, 'Checks, in order'),
-          el('ol', { className: 'checks' }, ...checks.map((check) => checkRow(check, detail))),
-        ]
-      : []),
-    ...(claims ? [el('h4', {}, verified ? 'Claims' : 'Claims, not verified'), claimTable(claims)] : []),
+    checks.length > 0 && el('h4', {}, 'Checks, in order'),
+    checks.length > 0 && el('ol', { className: 'checks' }, ...checks.map((check) => checkRow(check, detail))),
+    claims && el('h4', {}, verified ? 'Claims' : 'Claims, not verified'),
+    claims && claimTable(claims),
   ].filter(Boolean);
 }
 
