@@ -207,9 +207,13 @@ async function growthOf(read: Reader, text: (length: number) => string): Promise
 }
 
 describe('work before the signature', () => {
-  it.each(Object.entries(READERS))('grows with the length at most: %s', async (_what, read) => {
+  /** In `npm test` each reader gets every other text, the next one those that this one does not get. */
+  const textsOf = (what: string): typeof INPUTS =>
+    new Map([...INPUTS].filter((_text, place) => (place + Object.keys(READERS).indexOf(what)) % amount(2, 1) === 0));
+
+  it.each(Object.entries(READERS))('grows with the length at most: %s', async (what, read) => {
     const growing: string[] = [];
-    for (const [name, text] of INPUTS) {
+    for (const [name, text] of textsOf(what)) {
       const growth = await growthOf(read, text);
       if (growth !== undefined) growing.push(`${name}: ${growth} ms`);
     }
