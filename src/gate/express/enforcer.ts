@@ -77,17 +77,16 @@ export class GateEnforcer implements Enforcer {
 
   /** Responds to a request that could not be accepted, or hands the error to the app. */
   #reject(req: GateRequest, res: ServerResponse, error: unknown, next: Next, timing?: Timing): void {
-    const isRefusal = error instanceof AuthError;
-    if (!isRefusal) this.#logUndecided(error);
+    const refusal = error instanceof AuthError ? error : undefined;
+    if (!refusal) this.#logUndecided(error);
     if (this.settings.refusals === 'respond') {
-      return isRefusal ? this.refuse(req, res, error, next, undefined, timing) : sendInternalError(req, res);
+      return refusal ? this.refuse(req, res, refusal, next, undefined, timing) : sendInternalError(req, res);
     }
     // The app may go on: then what an earlier gate has accepted is not enough for a guard, and a 2xx needs one.
-    const state = openState(req, this, undefined, isRefusal ? error : undefined);
+    const state = openState(req, this, undefined, refusal);
     state.allowed = false;
     watchGuards(res, state, () => {
-      if (isRefusal) this.refuse(req, res, error, next, undefined, timing);
-      else next(asObject(error));
+      return refusal ? this.refuse(req, res, refusal, next, undefined, timing) : next(asObject(error));
     });
   }
 

@@ -288,10 +288,7 @@ export type GuardCheck = (
 export const guardChecks = new WeakMap<object, GuardCheck>();
 
 /** What one gate has made of a request, and why a guard does not allow that: a refusal, or its check has failed. */
-interface GuardFailure {
-  readonly result: RequestState;
-  readonly reason: Error;
-}
+type GuardFailure = { readonly result: RequestState; readonly reason: Error } | undefined;
 
 /**
  * Makes a guard. It has to hold for the result of every gate before it; the first of them that it does not hold for
@@ -301,7 +298,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
-    const conclude = (failure: GuardFailure | undefined): void => {
+    const conclude = (failure: GuardFailure): void => {
       for (const result of state.earlier) result.allowed = !failure;
       state.allowed = !failure;
       if (!failure) return next();
@@ -314,10 +311,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
     handleRejection(failure.then(conclude), { req, res, next, logger: state.enforcer.settings.logger });
   }
 
-  function failureOf(
-    result: RequestState,
-    req: GateRequest,
-  ): GuardFailure | undefined | Promise<GuardFailure | undefined> {
+  function failureOf(result: RequestState, req: GateRequest): GuardFailure | Promise<GuardFailure> {
     const { auth, enforcer, refusal } = result;
     const checked = auth ? check(auth, req, enforcer) : (refusal ?? new AuthError('missing_token'));
     return checked instanceof Promise
@@ -325,7 +319,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
       : checked && { result, reason: checked };
   }
 
-  async function failureOfAny(results: readonly RequestState[], req: GateRequest): Promise<GuardFailure | undefined> {
+  async function failureOfAny(results: readonly RequestState[], req: GateRequest): Promise<GuardFailure> {
     for (const result of results) {
       const failure = await failureOf(result, req);
       if (failure) return failure;

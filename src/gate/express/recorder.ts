@@ -36,7 +36,8 @@ export class DecisionRecorder {
   }
 
   accepted(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): void {
-    this.#observe(req, { outcome: auth ? 'authenticated' : 'anonymous' }, auth, factsOf(req, auth), timing);
+    const outcome = auth ? 'authenticated' : 'anonymous';
+    this.#observe(req, { outcome, ...(auth && { auth }) }, factsOf(req, auth), timing);
   }
 
   /** @param auth - the caller that a guard refuses: its token was good */
@@ -48,36 +49,29 @@ export class DecisionRecorder {
     if (!isLogged && !onDecision && !decisionChannel.hasSubscribers) return;
     const facts = factsOf(req, auth ?? error.client);
     if (isLogged) this.#log(req, error, facts, auth);
-    this.#observe(req, { outcome: 'refused', reason, status, error }, auth, facts, timing);
+    this.#observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }) }, facts, timing);
     this.advisor.note(req, error);
   }
 
   #log(req: GateRequest, error: AuthError, facts: Facts, auth?: Auth): void {
     const { reason, status } = error;
-    const { logger, issuers } = this.#verifier.settings;
+    const { logger } = this.#verifier.settings;
     if (reason === 'missing_token' && !this.#hasWarned && isPreflight(req)) {
       this.#hasWarned = true;
       logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
     }
-    const refusal = { reason, status, ...facts, detail: detailOf(req, error, auth, issuers) };
+    const refusal = { reason, status, ...facts, detail: detailOf(req, error, auth, this.#verifier.settings) };
     if (this.#counter) this.#counter.add(`${reason} ${facts.issuer} ${facts.clientId}`, refusal);
     else logger.info(printable(refusal), 'request refused');
   }
 
-  #observe(
-    req: GateRequest,
-    outcome: Partial<Decision>,
-    auth: Auth | undefined,
-    facts: Facts,
-    timing: Timing | undefined,
-  ): void {
+  #observe(req: GateRequest, outcome: Partial<Decision>, facts: Facts, timing: Timing | undefined): void {
     const { logger, onDecision } = this.#verifier.settings;
     const isPublished = decisionChannel.hasSubscribers;
     if (!onDecision && !isPublished) return;
     const route = declaredRoute(req);
     const decision = {
       ...outcome,
-      ...(auth && { auth }),
       ...facts,
       ...(route !== undefined && { route }),
       ...(timing && { durationMs: performance.now() - timing.startedMs, cache: timing.cache }),
@@ -98,12 +92,8 @@ export class DecisionRecorder {
 }
 
 /** What the log says about a refusal beyond its reason. */
-function detailOf(
-  req: GateRequest,
-  { reason, privateDetail }: AuthError,
-  auth: Auth | undefined,
-  issuers: GateSettings['issuers'],
-): string | undefined {
+function detailOf(req: GateRequest, error: AuthError, auth: Auth | undefined, { issuers }: GateSettings) {
+  const { reason, privateDetail } = error;
   /* eslint-disable @typescript-eslint/no-require-imports -- each is loaded with the first refusal that needs it */
   if (reason === 'not_yet_valid') return privateDetail?.replace(/ s ahead$/, ` s ahead: ${CLOCKS_DIFFER}`);
   if (reason === 'missing_token') return (require('./diagnosis/no-token') as typeof NoToken).withoutToken(req);

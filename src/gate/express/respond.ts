@@ -59,9 +59,8 @@ export function sendProblem(
 }
 
 /** Responds with 500 and no detail: the cause goes to the log. */
-export function sendInternalError(req: GateRequest, res: ServerResponse, problemTypes?: string): void {
-  const [code, detail] = ['internal_error', 'The request could not be processed.'];
-  sendProblem(req, res, { status: 500, type: problemTypes && problemTypes + code, code, detail });
+export function sendInternalError(req: GateRequest, res: ServerResponse): void {
+  sendProblem(req, res, { status: 500, code: 'internal_error', detail: 'The request could not be processed.' });
 }
 
 /**

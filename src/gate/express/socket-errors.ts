@@ -1,10 +1,8 @@
+import type { EventEmitter } from 'node:events';
 import type { GateRequest } from './request-state';
 
 /** What is used of the socket of a request; a fake request has none. */
-interface Emitter {
-  on(event: 'error', listener: () => void): unknown;
-  off(event: 'error', listener: () => void): unknown;
-}
+type Emitter = Pick<EventEmitter, 'on' | 'off'>;
 
 /** Number of undecided requests by their socket: pipelined ones share it, and one listener is enough for all. */
 const undecided = new WeakMap<Emitter, number>();

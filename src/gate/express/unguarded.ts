@@ -125,11 +125,6 @@ const UNGUARDED = new Error('no guard allowed this response');
 
 function replaceUnguarded(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
   if (phases.get(res) === 'writing') throw UNGUARDED;
-  replaceResponse(res);
-  return pass(res, name, args);
-}
-
-function replaceResponse(res: ServerResponse): void {
   const req = res.req as GateRequest;
   phases.set(res, 'replaced');
   // The methods of its class: those that middleware put over them may change this response, or send it too late.
@@ -144,6 +139,7 @@ function replaceResponse(res: ServerResponse): void {
   sendInternalError(req, res);
   // The handler may go on writing its response: discard it, and call its callbacks.
   Object.assign(res, { writeHead: () => res, write: discard(true), end: discard(res) });
+  return pass(res, name, args);
 }
 
 /** Ignores what is written and calls back, as a stream does whose reader has gone. */
