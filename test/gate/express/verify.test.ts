@@ -105,10 +105,8 @@ describe('gate.verify() at a gate with DPoP', () => {
     await expect(gate.verify(requestWith(headers))).rejects.toMatchObject({ reason: 'invalid_dpop_proof' });
   });
 
-  it('rejects a bound token as a bearer token, and one without its nonce with a nonce', async () => {
+  it('rejects a proof without a nonce with one', async () => {
     const { gate } = gateWith({ possession: [dpop({ baseUrl: BASE_URL, nonce: true })] });
-    const asBearer = requestWith(bearer(boundToken()));
-    await expect(gate.verify(asBearer)).rejects.toMatchObject({ reason: 'sender_constrained' });
     const headers = { Authorization: `DPoP ${boundToken()}`, DPoP: proof({ url: events }) };
     const error = (await gate.verify(requestWith(headers)).catch((caught: unknown) => caught)) as AuthError;
     expect(error.reason).toBe('dpop_nonce_required');
