@@ -72,20 +72,15 @@ export async function send(
   };
 }
 
-function noResponse(io: CliIo, settings: Settings, url: string, reason: string): CliError {
+/** Says what starts the server of a URL, and what sets its address. */
+function noResponse({ programName }: CliIo, settings: Settings, url: string, reason: string): CliError {
   const origin = attempt(() => new URL(url).origin) ?? url;
-  return new CliError(`no response from ${origin} (${reason}); is it running? ${addressAdvice(io, settings, url)}`);
-}
-
-/** What starts the server of a URL, and what sets its address. */
-function addressAdvice({ programName }: CliIo, settings: Settings, url: string): string {
   const starts = `${programName} dev starts both servers`;
-  if (url.startsWith(settings.baseUrl)) {
-    return `${starts}; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address`;
-  }
-  return usesEmbedded(settings)
-    ? `${starts}; dev --auth-port, TILLGATE_AUTH_PORT or TILLGATE_AUTH_URL sets its address`
-    : 'TILLGATE_AUTH_URL sets its address';
+  const ownServer = `${starts}; dev --auth-port, TILLGATE_AUTH_PORT or TILLGATE_AUTH_URL`;
+  const tokenServer = usesEmbedded(settings) ? ownServer : 'TILLGATE_AUTH_URL';
+  const isApi = url.startsWith(settings.baseUrl);
+  const names = isApi ? `${starts}; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL` : tokenServer;
+  return new CliError(`no response from ${origin} (${reason}); is it running? ${names} sets its address`);
 }
 
 /**

@@ -39,33 +39,31 @@ export async function startTokenServer(settings: Settings, logger: Logger, api: 
   if (generationSource !== undefined && generationSource !== `${url}/generations`) {
     throw new ConfigurationError([OTHER_SOURCE]);
   }
-  let auth: AuthServer | undefined;
-  try {
-    auth = await createAuthServer({
-      issuer: url,
-      audience: firstAudience(settings),
-      dataDir: settings.dataDir,
-      scopes: api.scopes,
-      host,
-      rateLimit: settings.tokenRateLimit ?? false,
-      logger,
-      adminToken,
-      maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
-    });
-    const devConsole = adminToken === undefined ? openConsole(settings, auth, logger, api) : undefined;
-    const close = await listen(devConsole?.serve(auth.handler) ?? auth.handler, address);
-    return {
-      auth,
-      consoleUrl: devConsole && `${url}/console`,
-      async close() {
-        // What the token server holds ends only with it.
-        await Promise.all([close(), auth?.close(), devConsole?.close()]);
-      },
-    };
-  } catch (error) {
-    await auth?.close();
+  const auth = await createAuthServer({
+    issuer: url,
+    audience: firstAudience(settings),
+    dataDir: settings.dataDir,
+    scopes: api.scopes,
+    host,
+    rateLimit: settings.tokenRateLimit ?? false,
+    logger,
+    adminToken,
+    maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
+  });
+  const devConsole = adminToken === undefined ? openConsole(settings, auth, logger, api) : undefined;
+  const listening = listen(devConsole?.serve(auth.handler) ?? auth.handler, address);
+  const stop = await listening.catch(async (error: unknown) => {
+    await auth.close();
     throw error;
-  }
+  });
+  return {
+    auth,
+    consoleUrl: devConsole && `${url}/console`,
+    async close() {
+      // What the token server holds ends only with it.
+      await Promise.all([stop(), auth.close(), devConsole?.close()]);
+    },
+  };
 }
 
 /**

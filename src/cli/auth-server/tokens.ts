@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, hash, randomUUID } 
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import jwt from 'jsonwebtoken';
+import { attempt } from 'tillgate/internal';
 import type { Generations } from './generations';
 import type { tokenLimit } from './guards';
 import type { AuthServerSettings } from './options';
@@ -114,14 +115,12 @@ export function readToken(context: Context, token: string): AccessTokenClaims | 
 function verify({ settings, store }: Context, token: string): AccessTokenClaims | undefined {
   const { issuer, audience, clock } = settings;
   const nowMs = clock();
-  try {
+  return attempt(() => {
     const header = jwt.decode(token, { complete: true })?.header;
     const key = publishedKeys(store.state.keys, nowMs).find(({ kid }) => kid === header?.kid);
     if (!key || header?.typ !== TOKEN_TYPE) return undefined;
     const algorithms = [key['alg'] as jwt.Algorithm];
     const checks = { algorithms, issuer, audience, clockTimestamp: Math.floor(nowMs / 1000) };
     return jwt.verify(token, createPublicKey({ key, format: 'jwk' }), checks) as AccessTokenClaims;
-  } catch {
-    return undefined;
-  }
+  });
 }

@@ -12,6 +12,7 @@ interface Realm {
 }
 
 interface Account {
+  readonly realm: Realm;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly clock: () => number;
@@ -24,19 +25,17 @@ const PAGE = 100;
 
 /** Reads the admin API of a realm, with the token of a service account. */
 export class KeycloakAdmin {
-  readonly #realm: Realm;
   readonly #account: Account;
   #token = { value: '', expiresAtMs: 0 };
 
-  constructor(realm: Realm, account: Account) {
-    this.#realm = realm;
+  constructor(account: Account) {
     this.#account = account;
   }
 
   /** @param mayBeMissing - returns `undefined` for status 404 */
   async get(path: string, mayBeMissing = false): Promise<unknown> {
     const headers = { authorization: `Bearer ${await this.#accessToken()}` };
-    return this.#exchange(`${this.#realm.admin}${path && '/'}${path}`, { headers }, mayBeMissing);
+    return this.#exchange(`${this.#account.realm.admin}${path && '/'}${path}`, { headers }, mayBeMissing);
   }
 
   /** All pages of a list. */
@@ -55,7 +54,7 @@ export class KeycloakAdmin {
     if (clock() < this.#token.expiresAtMs) return this.#token.value;
     const body = new URLSearchParams({ grant_type: 'client_credentials' });
     const headers = { authorization: clientAuthorization(clientId, clientSecret) };
-    const url = `${this.#realm.url}/protocol/openid-connect/token`;
+    const url = `${this.#account.realm.url}/protocol/openid-connect/token`;
     const document = await this.#exchange(url, { method: 'POST', headers, body });
     const { access_token: value, expires_in: lifetime } = membersOf(document);
     if (typeof value !== 'string' || typeof lifetime !== 'number') {

@@ -58,7 +58,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
   if (!allowHttp && !isSecureUrl(realm.url)) {
     refuseOption({ factory: 'keycloakChanges', name: 'url' }, 'an https: URL', realm.url);
   }
-  const admin = new KeycloakAdmin(realm, given);
+  const admin = new KeycloakAdmin({ ...given, realm });
   return {
     async read(cursor) {
       // Without admin events there is nothing to follow, and every read would look complete.

@@ -24,15 +24,13 @@ export async function explainToken(context: CommandContext, options: CommandOpti
   const settings = apiSettings(readSettings(io.env, { requireIssuer: !options.embedded }));
   const scopes = options.scope?.split(' ').filter((scope) => scope !== '');
   const explanation = await withGate(io, settings, (gate) => explain(token, { gate, scopes }));
-  const known = explanation.accepted ? settings : { ...settings, jwksUri: await keySetUrl(io, settings) };
+  // Vendors are recognized by the URL of the key set too.
+  const isLookedUp = !explanation.accepted && settings.jwksUri === undefined;
+  const found = isLookedUp && (await discoverEndpoint('jwks_uri', documentOf(io, settings)).catch(() => undefined));
+  const known = found ? { ...settings, jwksUri: found } : settings;
   const result = { ...explanation, ...details(explanation, token, scopes, known) };
   print(context, result, asText(result));
   return explanation.accepted ? EXIT.ok : EXIT.failed;
-}
-
-/** Vendors are recognized by the URL of the key set too. */
-async function keySetUrl(io: CliIo, settings: Settings): Promise<string | undefined> {
-  return settings.jwksUri ?? discoverEndpoint('jwks_uri', documentOf(io, settings)).catch(() => undefined);
 }
 
 /**

@@ -31,26 +31,18 @@ export async function call(
   const url = settings.baseUrl.replace(/\/$/, '') + path;
   const headers = readHeaders(options.header);
   const json = await readData(context.io, options.data, headers);
-  const token = await callerToken(context, settings, options);
+  // Without `--as` and `--token` the call carries no token: to see the 401.
+  if (options.as !== undefined && options.token !== undefined) throw usageError('give --as or --token, not both');
+  const issued = options.as === undefined ? undefined : await obtainToken(context.io, settings, options.as, options);
+  const token = issued?.access_token ?? options.token;
+  // What a header cannot carry would be quoted by the error about it.
+  if (/[^\x20-\x7e]/.test(token ?? '')) throw usageError('--token: expected printable ASCII without line breaks');
   if (!/^[A-Za-z]+$/.test(method)) throw usageError(`expected a method such as GET, got ${JSON.stringify(method)}`);
   const response = await send(context.io, settings, url, { method: method.toUpperCase(), token, json, headers });
   const shown = shownHeaders(response);
   const document = { status: response.status, headers: shown, body: response.body ?? response.text };
   print(context, document, asText(response, shown));
   return response.status < 400 ? EXIT.ok : EXIT.failed;
-}
-
-/** Without `--as` and `--token` the call carries no token: to see the 401. */
-async function callerToken(
-  { io }: CommandContext,
-  settings: Settings,
-  options: CommandOptions,
-): Promise<string | undefined> {
-  if (options.as !== undefined && options.token !== undefined) throw usageError('give --as or --token, not both');
-  if (options.as !== undefined) return (await obtainToken(io, settings, options.as, options)).access_token;
-  // What a header cannot carry would be quoted by the error about it.
-  if (/^[\x20-\x7e]*$/.test(options.token ?? '')) return options.token;
-  throw usageError('--token: expected printable ASCII without line breaks');
 }
 
 /** The body, which is JSON unless the headers say otherwise; `@file` and `@-` name where it is. */
