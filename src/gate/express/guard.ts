@@ -303,8 +303,13 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
       state.allowed = !failure;
       if (!failure) return next();
       const { reason, result } = failure;
-      if (reason instanceof AuthError) result.enforcer.refuse(req, res, reason, next, result.auth);
-      else handOver(req, res, reason, next, result.enforcer);
+      if (reason instanceof AuthError) return result.enforcer.refuse(req, res, reason, next, result.auth);
+      const { refusals, logger } = result.enforcer.settings;
+      // Errors of `next()` are handled by Express, whose routers set `req.next`, or by an app that asked for them; elsewhere `next`
+      // may be the handler itself.
+      if (refusals === 'next' || Object.hasOwn(req, 'next')) return next(reason);
+      logUnexpected(logger, req, reason);
+      sendInternalError(req, res);
     };
     const failure = state.earlier.length === 0 ? failureOf(state, req) : failureOfAny(resultsOf(state), req);
     if (!(failure instanceof Promise)) return conclude(failure);
@@ -330,16 +335,6 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
   Object.defineProperty(guard, 'name', { value: name });
   guardChecks.set(guard, check);
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
-}
-
-/**
- * Hands over that a check has failed: to whoever handles the errors of `next()`, and that is Express, whose routers set `req.next`,
- * or an app that asked for it. Elsewhere `next` may be the handler itself.
- */
-function handOver(req: GateRequest, res: ServerResponse, error: Error, next: Next, { settings }: Enforcer): void {
-  if (settings.refusals === 'next' || Object.hasOwn(req, 'next')) return next(error);
-  logUnexpected(settings.logger, req, error);
-  sendInternalError(req, res);
 }
 
 /** What all gates have made of a request, the first one first. */

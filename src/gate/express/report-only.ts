@@ -8,7 +8,6 @@ import { describe } from '../core/words';
 import { REASONS } from '../core/reasons';
 import { RouteLabels } from '../core/route-labels';
 import type { Auth } from '../verifier/options';
-import type { GateSettings } from '../verifier/read-options';
 import type { Accepted } from './decision';
 import { triableGates, type GateEnforcer } from './enforcer';
 import { guardChecks, requirementOf, scopesIn, TRIAL, type GuardCheck } from './guard';
@@ -19,23 +18,59 @@ import { handleRejection } from './respond';
 
 /** Triples of client, reason and route that are counted one by one. */
 const MAX_DIFFERENCES = 5_000;
+/** How often the unused scopes of clients are logged, and of how many clients. */
+const UNUSED_EVERY_MS = 600_000;
+const MAX_COUNTED_CLIENTS = 1_000;
 
-interface TrialLog {
+/** What the trials of a gate, and of guards after it, log. */
+class TrialLog {
+  /** Where they decide otherwise than what responds. */
   readonly differences: RefusalCounter;
-  readonly use: ReturnType<typeof scopeUse>;
-  readonly routes: RouteLabels;
+  readonly routes = new RouteLabels();
+  readonly #settings: Enforcer['settings'];
+  /** Which scopes clients hold, and which of them a guard on trial has required of a request that was served. */
+  readonly #clients = new Map<string, { readonly held: Set<string>; readonly used: Set<string>; logged: string }>();
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(enforcer: Enforcer) {
+    this.differences = new RefusalCounter(enforcer.settings, 'differently decided', MAX_DIFFERENCES);
+    this.#settings = enforcer.settings;
+    enforcer.onClose(() => this.#close());
+  }
+
+  addUse({ clientId, scopes }: Auth, required: readonly string[]): void {
+    if (!this.#clients.has(clientId) && this.#clients.size >= MAX_COUNTED_CLIENTS) return;
+    const client = this.#clients.get(clientId) ?? { held: new Set(), used: new Set(), logged: '' };
+    this.#clients.set(clientId, client);
+    for (const scope of scopes) client.held.add(scope);
+    for (const scope of required) client.used.add(scope);
+    if (!this.#isClosed) this.#timer ??= this.#settings.schedule(() => this.#logUnused(), UNUSED_EVERY_MS);
+  }
+
+  #logUnused(): void {
+    this.#timer = undefined;
+    for (const [clientId, client] of this.#clients) {
+      const unused = [...client.held].filter((scope) => !client.used.has(scope));
+      const text = unused.join(' ');
+      if (text === client.logged) continue;
+      client.logged = text;
+      this.#settings.logger.info({ clientId, unused }, 'scopes that a client holds, and no request has needed so far');
+    }
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    this.differences.close();
+    this.#timer?.cancel();
+    this.#logUnused();
+  }
 }
 
 const logs = new WeakMap<Enforcer, TrialLog>();
 
-/** What the trials of a gate, and of guards after it, log: where they decide otherwise than what responds, and unused scopes. */
 function logOf(enforcer: Enforcer): TrialLog {
-  const known = logs.get(enforcer);
-  if (known) return known;
-  const differences = new RefusalCounter(enforcer.settings, 'differently decided', MAX_DIFFERENCES);
-  const use = scopeUse(enforcer.settings);
-  enforcer.onClose(() => [differences, use].forEach((one) => one.close()));
-  const log = { differences, use, routes: new RouteLabels() };
+  const log = logs.get(enforcer) ?? new TrialLog(enforcer);
   logs.set(enforcer, log);
   return log;
 }
@@ -98,7 +133,7 @@ class Trial {
   #compare(req: GateRequest, responded: number): void {
     const { auth, refusal, scopes } = this;
     const log = logOf(this.enforcer);
-    if (auth && scopes.length > 0 && responded < 400) log.use.add(auth, scopes);
+    if (auth && scopes.length > 0 && responded < 400) log.addUse(auth, scopes);
     const { issuer, clientId } = auth ?? refusal?.client ?? {};
     const { reason = 'accepted', status = 200, privateDetail: detail } = refusal ?? {};
     // A 403 may be about something that no token says; without a token, a 404 grants nothing either.
@@ -211,42 +246,4 @@ function begin(req: GateRequest, res: ServerResponse, enforcer: Enforcer): Trial
   trialsOf.set(req, trials);
   res.once('finish', () => trials.forEach((one) => one.conclude(req, res)));
   return trial;
-}
-
-/** How often the unused scopes of clients are logged, and of how many clients. */
-const UNUSED_EVERY_MS = 600_000;
-const MAX_COUNTED_CLIENTS = 1_000;
-
-/** Collects which scopes clients hold, and which of them a guard on trial has required of a request that was served. */
-function scopeUse({ logger, schedule }: Pick<GateSettings, 'logger' | 'schedule'>) {
-  const clients = new Map<string, { readonly held: Set<string>; readonly used: Set<string>; logged: string }>();
-  let timer: Timer | undefined;
-  let closed = false;
-
-  function log(): void {
-    timer = undefined;
-    for (const [clientId, client] of clients) {
-      const unused = [...client.held].filter((scope) => !client.used.has(scope));
-      const text = unused.join(' ');
-      if (text === client.logged) continue;
-      client.logged = text;
-      logger.info({ clientId, unused }, 'scopes that a client holds, and no request has needed so far');
-    }
-  }
-
-  return {
-    add({ clientId, scopes }: Auth, required: readonly string[]): void {
-      if (!clients.has(clientId) && clients.size >= MAX_COUNTED_CLIENTS) return;
-      const client = clients.get(clientId) ?? { held: new Set(), used: new Set(), logged: '' };
-      clients.set(clientId, client);
-      for (const scope of scopes) client.held.add(scope);
-      for (const scope of required) client.used.add(scope);
-      if (!closed) timer ??= schedule(log, UNUSED_EVERY_MS);
-    },
-    close(): void {
-      closed = true;
-      timer?.cancel();
-      log();
-    },
-  };
 }

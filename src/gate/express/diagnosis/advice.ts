@@ -49,7 +49,7 @@ export interface AdviceContext {
   readonly opaque?: object | undefined;
 }
 
-/** The context of options of `authenticate()`. Introspection responses have `scope`, also where JWTs of the preset have another claim. */
+/** The context of options of `authenticate()`. */
 export function adviceContext(
   token: string,
   given: { readonly issuer?: string | undefined } & Pick<
@@ -60,10 +60,14 @@ export function adviceContext(
   const { issuer = '', jwksUri, opaque } = given;
   const elseIat = given.generationClaim === undefined;
   const { name: presetName } = presetOf(issuer, given.preset);
-  const preset: Preset = PRESETS[presetName];
-  const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
+  const preset = presetFor(isJwsShaped(token), PRESETS[presetName]);
   const scopes = SCOPES_OPTION.read(given.scopes, { factory: 'authenticate', name: 'scopes' });
-  return { issuer, jwksUri, opaque, elseIat, presetName, preset: { ...preset, scopeClaims }, scopes };
+  return { issuer, jwksUri, opaque, elseIat, presetName, preset, scopes };
+}
+
+/** Introspection responses have `scope`, also where JWTs of the preset have another claim. */
+function presetFor(isJwt: boolean, preset: Preset): Preset {
+  return isJwt ? preset : { ...preset, scopeClaims: [...preset.scopeClaims, 'scope'] };
 }
 
 /**
@@ -288,10 +292,9 @@ const SCOPE_FORMS = 'a text of names between blanks or an array of texts';
 export function scopeHint(auth: Auth, issuers: GateSettings['issuers']): string {
   const settings = auth.scopes.length > 0 ? undefined : issuers.find(({ issuer }) => issuer === auth.issuer);
   if (!settings) return '';
-  const { preset } = settings;
-  // As for `adviceContext()`: an opaque token has no key.
-  const scopeClaims = originOf(auth)?.key ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
-  const advice = scopeAdvice(auth.claims, { ...settings, preset: { ...preset, scopeClaims } });
+  // An opaque token has no key.
+  const preset = presetFor(originOf(auth)?.key !== undefined, settings.preset);
+  const advice = scopeAdvice(auth.claims, { ...settings, preset });
   return advice ? `; ${advice.why}` : '';
 }
 
