@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';
 import type { Option as OptionRow } from '../src/gate/core/options';
-import { METRIC_ROWS } from '../src/gate/opentelemetry/metrics';
 import { REASONS } from '../src/gate/core/reasons';
 import { OPAQUE_INVALID_TOKEN } from '../src/gate/core/reasons';
 import type { ReasonRow } from '../src/gate/core/reasons';
@@ -12,6 +11,7 @@ import { VARIABLES } from '../src/gate/env/variables';
 import { PRESETS } from '../src/gate/token/presets';
 import type { Preset } from '../src/gate/token/presets';
 import type { Seen } from '../test/all/servers/run-server';
+import { METRIC_ROWS } from './metric-rows';
 import { pictureOf, ROOMS } from './rooms';
 
 /*

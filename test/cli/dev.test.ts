@@ -6,7 +6,7 @@ import { newDataDir } from './data-dir';
 import { cliScene, failure, success } from './harness';
 import { IDLE, whileDevRuns } from './while-dev-runs';
 import { startTokenServer } from '../../src/cli/token-server';
-import { readSettings } from '../../src/gate/env/settings';
+import { readSettings } from '../../src/gate/env';
 import { recordingLogger } from '../support/log';
 
 const never = (): Promise<void> => new Promise(() => {});

@@ -1,6 +1,6 @@
 import { authorizedGenerations } from '../../src/cli/sources';
 import { apiSettings } from '../../src/cli/settings';
-import { readSettings } from '../../src/gate/env/settings';
+import { readSettings } from '../../src/gate/env';
 import { cliScene, json } from './harness';
 import type { SceneOptions } from './harness';
 

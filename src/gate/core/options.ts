@@ -1,7 +1,6 @@
-import { guardSchedule, systemClock, systemSchedule, type Clock, type Schedule } from './clock';
+import { guardSchedule, systemClock, systemSchedule, type Schedule } from './clock';
 import { consoleLogger, errorText, guardLogger, silentLogger, type Logger } from './logger';
 import { attempt, ownMembers } from './objects';
-import { parseUrl } from './urls';
 import { describe, didYouMean, nearest } from './words';
 
 /** How a value is written in an environment variable. */
@@ -20,18 +19,7 @@ export interface TextForm<Value = unknown> {
   readonly correct?: (text: string) => string | undefined;
 }
 
-/** One environment variable. */
-export interface Variable<Value = unknown> extends TextForm<Value> {
-  readonly name: `TILLGATE_${string}`;
-  /** For the docs, if it is not that of an option. */
-  readonly meaning?: string;
-  /** The default: text that is parsed like a given one, or a description (the value is then `undefined`). */
-  readonly fallback: { readonly text: string } | { readonly words: string };
-  /** A valid text, shown with a problem. */
-  readonly example: string;
-}
-
-/** One row of the table of a factory: what its value must be, what it is when it is absent, and which variable sets it. */
+/** One row of the table of a factory: what its value must be, and what it is when it is absent. */
 export interface Option<Value> {
   /** What a value must be: `a non-empty string`. */
   readonly expected: string;
@@ -45,8 +33,6 @@ export interface Option<Value> {
   readonly isRequired?: boolean;
   /** The options in it, if its value is an object of them. */
   readonly table?: OptionTable;
-  /** The variable that sets it: `option.variable()`. */
-  readonly variable?: Variable;
 }
 
 /** Where an option is given, for messages. */
@@ -148,20 +134,6 @@ function anyOption<Value, Fallback extends Value | undefined = undefined>(
   };
 }
 
-/**
- * The same option, which an environment variable sets too.
- *
- * @param differences - where the variable is not as the option says
- */
-function variable<Row extends Option<unknown>>(
-  name: Variable['name'],
-  row: Row,
-  differences: Partial<Variable> = {},
-): Row & { readonly variable: Variable } {
-  const text = row.fallback === false ? 'off' : String(row.fallback);
-  return { ...row, variable: { name, fallback: { text }, example: text, ...row.text, ...differences } };
-}
-
 /** The same option, which cannot be left out. */
 function required<Value>(
   { read, ...optional }: Option<Value>,
@@ -247,16 +219,6 @@ function withMethods<Value extends object>(
   });
 }
 
-/** Where a factory reports to. Default: the console. */
-function logger(): Option<Logger> {
-  const row = withMethods<Logger>(
-    ['info', 'warn', 'error'],
-    'an object with the methods info, warn and error, or false',
-  );
-  const read = (given: unknown, at: OptionPlace): Logger => guardLogger(row.read(given, at) ?? consoleLogger);
-  return { ...row, read: (given, at) => (given === false ? silentLogger : read(given, at)) };
-}
-
 /** Options in an option; `finish` checks and completes them together. */
 function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
   table: Table,
@@ -274,57 +236,14 @@ function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
 export const option = Object.assign(anyOption, {
   boolean,
   callable,
-  logger,
   nested,
   number,
   oneOf,
   required,
   secret,
   string,
-  variable,
   withMethods,
 });
-
-/** Text that matches `pattern`. */
-export function matching(pattern: RegExp, expected: string): TextForm<string> {
-  return { expected, parse: (text) => (pattern.test(text) ? text : undefined) };
-}
-
-/** A form, or `off` for `false`. */
-export function orOff<Value>(form: TextForm<Value>): TextForm<Value | false> {
-  return {
-    ...form,
-    expected: `${form.expected}, or off`,
-    parse: (text) => (text === 'off' ? false : form.parse(text)),
-  };
-}
-
-/** An absolute URL, kept byte for byte: issuers and audiences are compared without normalisation (RFC 8414 section 3.3). */
-export function url({
-  schemes = ['http', 'https'],
-  query = false,
-  credentials = false,
-}: {
-  readonly schemes?: readonly string[];
-  readonly query?: boolean;
-  readonly credentials?: boolean;
-} = {}): TextForm<string> {
-  const without = [...(credentials ? [] : ['credentials']), ...(query ? [] : ['query']), 'fragment'].join(' or ');
-  return {
-    expected: `an absolute ${schemes.map((scheme) => `${scheme}://`).join(', ')} URL without ${without}`,
-    isSecret: credentials,
-    parse(text) {
-      // `new URL()` corrects blanks, backslashes and missing slashes: such URLs are refused.
-      const scheme = /^([a-z]+):\/\/[^\s\\]+$/.exec(text)?.[1];
-      if (scheme === undefined || !schemes.includes(scheme) || !parseUrl(text)) return undefined;
-      if (text.includes('#') || (text.includes('?') && !query)) return undefined;
-      return text.includes('@') && !credentials ? undefined : text;
-    },
-    // Credentials, query and fragment can be secrets, also in a text that is not a URL.
-    show: (text) =>
-      JSON.stringify(text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/isu, '$1***@').replace(/[?#].*$/su, '?...')),
-  };
-}
 
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
 export interface Dependencies {
@@ -344,10 +263,21 @@ export interface Dependencies {
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
+const WITH_LEVELS = withMethods<Logger>(
+  ['info', 'warn', 'error'],
+  'an object with the methods info, warn and error, or false',
+);
+
+const LOGGER: Option<Logger> = {
+  ...WITH_LEVELS,
+  read: (given, at) => (given === false ? silentLogger : guardLogger(WITH_LEVELS.read(given, at) ?? consoleLogger)),
+};
+
 /** The rows of {@link Dependencies}. */
 export const DEPENDENCIES = {
-  logger: logger(),
-  clock: callable<Clock>(systemClock),
+  logger: LOGGER,
+  // Not the name of the type: declarations of other rooms cannot import it.
+  clock: callable<() => number>(systemClock),
   schedule: callable<Schedule>(systemSchedule),
   fetch: callable<Dependencies['fetch']>(),
 } satisfies TableOf<Dependencies>;

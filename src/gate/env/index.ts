@@ -1,3 +1,5 @@
-export { authenticateOptions, readSettings } from './settings';
-export type { Environment, Settings, SettingsOptions } from './settings';
-export type { RateLimit } from './variables';
+export { authenticateOptions } from './gate-options';
+export { readSettings } from './read-settings';
+export type { SettingsOptions } from './gate-options';
+export type { Environment } from './read-variables';
+export type { RateLimit, Settings } from './settings';

@@ -4,7 +4,7 @@ import type { GateStatus } from '../core/gate-status';
 import { ownValue } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import type { Reason } from '../core/reasons';
-import type * as Env from '../env/settings';
+import type * as Env from '../env/gate-options';
 import type { Auth, AuthenticateOptions } from '../verifier/options';
 import { readGateOptions, type GateInternals } from '../verifier/read-options';
 import { GateVerifier, rememberGate } from '../verifier/verifier';
@@ -105,6 +105,6 @@ export function createGate(options: AuthenticateOptions = {}, internals?: Partia
 function completeOptions(options: AuthenticateOptions): AuthenticateOptions {
   if (['issuer', 'issuers'].some((name) => ownValue(options, name) !== undefined)) return options;
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by the first call that needs it
-  const { besideVariables } = require('../env/settings') as typeof Env;
+  const { besideVariables } = require('../env/gate-options') as typeof Env;
   return besideVariables(options);
 }

@@ -114,14 +114,6 @@ export const METRICS = {
 /** The name of a metric in OpenTelemetry. */
 export type MetricName = keyof typeof METRICS;
 
-/** The rows with their names, and the names that Prometheus stores. */
-export const METRIC_ROWS = Object.entries<MetricRow>(METRICS).map(([name, row]) => ({
-  ...row,
-  name: name as MetricName,
-  prometheus: labelOf(name) + (row.kind === 'counter' ? '_total' : ''),
-  labels: row.attributes.map(labelOf),
-}));
-
 /** Upper bounds of all histograms, in seconds: 10 us to 1 s, and what waits. */
 export const BUCKETS = [1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1, 3, 10];
 
@@ -144,9 +136,4 @@ export function refusalAttributes(reason: Reason, status: number, route: string)
     'http.response.status_code': status,
     'http.route': route,
   };
-}
-
-/** The name of an attribute as a label of Prometheus. */
-function labelOf(attribute: string): string {
-  return attribute.replaceAll('.', '_');
 }

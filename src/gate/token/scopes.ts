@@ -93,28 +93,18 @@ function unique(scopes: readonly string[]): readonly string[] {
   return [...new Set(scopes.filter((scope) => scope !== ''))];
 }
 
-const FROM = option('a non-empty array of claims', readFrom, undefined, {
-  expected:
-    'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
-  convert: (text) =>
-    freezeJson(text.startsWith('[') ? parseJson(Buffer.from(text)) : text.split(/[\s,]+/).filter(Boolean)),
-});
-
-const MAP = option('an object with the scopes of each name', readMap, undefined, {
-  expected: 'a JSON object with the scope, or an array of the scopes, that each name grants',
-  convert: (text) => freezeJson(parseJsonObject(Buffer.from(text))),
-});
-
 /** The option `scopes` of `authenticate()`. */
 export const SCOPES_OPTION = option.nested(
   {
-    from: option.variable('TILLGATE_SCOPE_CLAIMS', FROM, {
-      fallback: { words: 'by preset' },
-      example: 'scope,realm_access.roles',
+    from: option('a non-empty array of claims', readFrom, undefined, {
+      expected:
+        'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
+      convert: (text) =>
+        freezeJson(text.startsWith('[') ? parseJson(Buffer.from(text)) : text.split(/[\s,]+/).filter(Boolean)),
     }),
-    map: option.variable('TILLGATE_SCOPE_MAP', MAP, {
-      fallback: { words: 'each name is a scope' },
-      example: `'{"till":["orders:read","orders:write"]}'`,
+    map: option('an object with the scopes of each name', readMap, undefined, {
+      expected: 'a JSON object with the scope, or an array of the scopes, that each name grants',
+      convert: (text) => freezeJson(parseJsonObject(Buffer.from(text))),
     }),
   } satisfies TableOf<ScopeOptions>,
   (scopes, at): ScopeRule => {

@@ -1,6 +1,6 @@
-import { DEPENDENCIES, option, readOptions, refuseOption, orOff, url } from '../core/options';
-import type { TableOf, TextForm, ValuesOf } from '../core/options';
-import { readClaimPath, type ClaimPath } from '../core/claim-path';
+import { DEPENDENCIES, option, readOptions, refuseOption } from '../core/options';
+import type { TableOf, ValuesOf } from '../core/options';
+import { readClaimPath } from '../core/claim-path';
 import { PROBLEM_TYPES } from '../core/refusal';
 import { attempt, isList } from '../core/objects';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
@@ -41,113 +41,37 @@ const KEY_SET = option('a JSON Web Key Set', (given) => {
 
 const AUDIENCE = 'the aud of your API: a non-empty string, or an array of them';
 
-/** A text that looks like a list would be one audience, which no token has. */
-const AUDIENCE_TEXT: TextForm = {
-  expected: 'an audience without white space',
-  parse(text) {
-    if (!text.startsWith('[')) return /^[^\s,;]+$/.test(text) ? text : undefined;
-    const audiences = readStrings(attempt(() => JSON.parse(text) as unknown));
-    return audiences && Object.freeze(audiences);
-  },
-  correct(text) {
-    const audiences = text.split(/[\s,;[\]"']+/).filter(Boolean);
-    return audiences.length > 1 && /[,;[]/.test(text)
-      ? `a list as JSON: TILLGATE_AUDIENCE='${JSON.stringify(audiences)}'`
-      : undefined;
-  },
-};
-
-/** Names between dots, or as JSON: `["ext","a.b"]`. */
-const CLAIM_TEXT: TextForm<string | ClaimPath> = {
-  expected: 'the name of a claim',
-  parse(text) {
-    if (text.startsWith('[')) return readClaimPath(attempt(() => JSON.parse(text) as unknown));
-    return /^[\x21-\x2b\x2d-\x7e]{1,128}$/.test(text) && readClaimPath(text) ? text : undefined;
-  },
-};
-
 /** Up to a day. */
 const MS = { unit: 'milliseconds', min: 1, max: 86_400_000 };
-const SOURCE_SCHEMES = ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'];
 
 /** The options of one issuer. */
 export const ISSUER_OPTIONS = {
-  issuer: option.variable(
-    'TILLGATE_ISSUER',
-    option.required(ISSUER_URL, "the issuer's URL, exactly as in the token's iss"),
-    { ...url(), fallback: { words: 'TILLGATE_AUTH_URL' }, example: 'https://login.example.com' },
-  ),
+  issuer: option.required(ISSUER_URL, "the issuer's URL, exactly as in the token's iss"),
   // Whether it can be `false` is up to the preset.
-  audience: option.variable(
-    'TILLGATE_AUDIENCE',
-    option(AUDIENCE, (given) => given),
-    {
-      ...AUDIENCE_TEXT,
-      meaning: 'accepted `aud`: one, or several as JSON: `["https://api.example.com","https://shop.example.com"]`',
-      fallback: { words: 'TILLGATE_BASE_URL' },
-      example: 'https://api.example.com',
-    },
-  ),
+  audience: option(AUDIENCE, (given) => given),
   clientIds: option('an array of client ids', readStrings),
-  authUrl: option.variable('TILLGATE_AUTH_URL', ISSUER_URL, {
-    ...url(),
-    meaning: '{auth_url}: the authorization server',
-    fallback: { words: 'embedded in dev' },
-    example: 'https://login.example.com',
-  }),
-  jwksUri: option.variable('TILLGATE_JWKS_URI', option.string(), {
-    ...url({ query: true }),
-    fallback: { words: 'discovered' },
-    example: 'https://login.example.com/.well-known/openid-configuration/jwks',
-  }),
-  keys: option.variable('TILLGATE_KEYS', KEY_SET, {
-    ...{ expected: 'none', choices: ['none'], parse: (text) => (text === 'none' ? Object.freeze([]) : undefined) },
-    meaning: '`none`: the issuer has no JWTs, only opaque tokens (option `keys: []`)',
-    fallback: { words: 'the key set of the issuer' },
-    example: 'none',
-  }),
-  preset: option.variable('TILLGATE_PRESET', option.oneOf(PRESET_NAMES), {
-    fallback: { words: "by the issuer's URL, else rfc9068" },
-    example: 'identityserver',
-  }),
+  authUrl: ISSUER_URL,
+  jwksUri: option.string(),
+  keys: KEY_SET,
+  preset: option.oneOf(PRESET_NAMES),
   algorithms: option(SOME_ALGORITHMS, acceptedAlgorithms, ALGORITHMS),
   scopes: SCOPES_OPTION,
-  generationClaim: option.variable(
-    'TILLGATE_GENERATION_CLAIM',
-    option('the name of a claim, or false to switch the check off', (given) => {
-      const path = given !== false && readClaimPath(given);
-      return path === false ? path : path && (typeof given === 'string' ? given : path);
-    }),
-    {
-      ...orOff(CLAIM_TEXT),
-      fallback: { words: 'by preset, else `iat`' },
-      example: 'generation',
-    },
-  ),
-  generationSource: option.variable(
-    'TILLGATE_GENERATIONS',
-    option('a generation source, or its URL', (given) => {
-      const fits = typeof given === 'string' || typeof (given as GenerationSource | null)?.reader === 'function';
-      return fits ? (given as GenerationSource | string) : undefined;
-    }),
-    {
-      ...orOff(url({ schemes: SOURCE_SCHEMES, query: true, credentials: true })),
-      meaning: 'where floors come from; off: learned from tokens only',
-      fallback: { words: 'embedded in dev, else off' },
-      example: 'https://login.example.com/generations',
-    },
-  ),
-  maxStalenessMs: option.variable('TILLGATE_MAX_STALENESS_MS', option.number(MS, 60_000)),
-  maxSilenceMs: option.variable('TILLGATE_MAX_SILENCE_MS', option.number(MS, 900_000)),
-  onStale: option.variable('TILLGATE_ON_STALE', option.oneOf(['reject', 'accept'], 'reject')),
+  generationClaim: option('the name of a claim, or false to switch the check off', (given) => {
+    const path = given !== false && readClaimPath(given);
+    return path === false ? path : path && (typeof given === 'string' ? given : path);
+  }),
+  generationSource: option('a generation source, or its URL', (given) => {
+    const fits = typeof given === 'string' || typeof (given as GenerationSource | null)?.reader === 'function';
+    return fits ? (given as GenerationSource | string) : undefined;
+  }),
+  maxStalenessMs: option.number(MS, 60_000),
+  maxSilenceMs: option.number(MS, 900_000),
+  onStale: option.oneOf(['reject', 'accept'], 'reject'),
   opaque: OPAQUE_OPTION,
-  keysMaxAgeMs: option.variable('TILLGATE_KEYS_MAX_AGE_MS', option.number({ ...MS, min: 1_000 }, 600_000)),
-  keysStaleMs: option.variable('TILLGATE_KEYS_STALE_MS', option.number({ ...MS, min: 0, max: 7 * MS.max }, 3_600_000)),
-  clockToleranceSeconds: option.variable(
-    'TILLGATE_CLOCK_TOLERANCE_SECONDS',
-    option.number({ unit: 'seconds', min: 0, max: 300 }, 10),
-  ),
-  maxTokenAgeSeconds: option.variable('TILLGATE_MAX_TOKEN_AGE_SECONDS', TOKEN_AGE_OPTION),
+  keysMaxAgeMs: option.number({ ...MS, min: 1_000 }, 600_000),
+  keysStaleMs: option.number({ ...MS, min: 0, max: 7 * MS.max }, 3_600_000),
+  clockToleranceSeconds: option.number({ unit: 'seconds', min: 0, max: 300 }, 10),
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
 } satisfies TableOf<IssuerOptions>;
 
 /** The options of a gate, without those of its issuers. */
@@ -171,7 +95,7 @@ export const GATE_OPTIONS = {
   exposeReasons: option.boolean(),
   possession: option('an array of what dpop() and mtls() return, each once', readPossession, []),
   possessionRequired: option.boolean(false),
-  allowHttp: option.variable('TILLGATE_ALLOW_HTTP', option.boolean(false), { example: 'on' }),
+  allowHttp: option.boolean(false),
   keyStore: option.withMethods<KeyStore>(['load', 'save'], 'an object with the functions load and save'),
   onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,
@@ -372,7 +296,7 @@ function urlCheck(factory: string, allowHttp: boolean): (url: string, what: stri
 }
 
 /** One non-empty string or several, as an array; `undefined` for anything else. */
-function readStrings(value: unknown): readonly string[] | undefined {
+export function readStrings(value: unknown): readonly string[] | undefined {
   const strings: unknown = typeof value === 'string' ? [value] : value;
   const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
   return fits ? [...(strings as readonly string[])] : undefined;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { load } from 'js-yaml';
 import { LIMITS } from '../../../src/app/server';
-import { authenticateOptions, readSettings } from '../../../src/gate/env/settings';
+import { authenticateOptions, readSettings } from '../../../src/gate/env';
 
 const FOLDER = join(__dirname, '../../../deploy');
 const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');

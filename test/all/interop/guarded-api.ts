@@ -2,7 +2,7 @@ import express from 'express';
 import request from 'supertest';
 import type { Response } from 'supertest';
 import { authenticate, problemHandler, requireScope } from '../../../src/gate';
-import { authenticateOptions, readSettings } from '../../../src/gate/env/settings';
+import { authenticateOptions, readSettings } from '../../../src/gate/env';
 import type { AuthenticateOptions, Reason } from '../../../src/gate';
 import { REASONS } from '../../../src/gate/core/reasons';
 import { recordingLogger } from '../../support/log';

@@ -1,4 +1,4 @@
-import { METRIC_ROWS } from '../../../src/gate/opentelemetry/metrics';
+import { METRIC_ROWS } from '../../../scripts/metric-rows';
 import { REASONS } from '../../../src/gate/core/reasons';
 
 /** Labels that a scrape adds to every metric. */

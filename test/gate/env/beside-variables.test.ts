@@ -5,7 +5,7 @@ import express from 'express';
 import { authenticate, AuthError, ConfigurationError, requireScope } from '../../../src/gate';
 import type { AuthenticateOptions } from '../../../src/gate';
 import { authenticateOptions, readSettings } from '../../../src/gate/env';
-import { besideVariables } from '../../../src/gate/env/settings';
+import { besideVariables } from '../../../src/gate/env/gate-options';
 import { memoryGenerations } from '../../../src/gate/generation';
 import { rememberEnvironment } from '../../support/environment';
 import { getFrom } from '../../support/gate-app';

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../../src/gate/core/configuration-error';
-import { readSettings } from '../../../src/gate/env/settings';
-import type { Environment } from '../../../src/gate/env/settings';
+import { readSettings } from '../../../src/gate/env';
+import type { Environment } from '../../../src/gate/env';
 
 /** What `readSettings()` finds wrong with some variables. */
 export function problemsOf(env: Environment): readonly string[] {

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readSettings } from '../../../src/gate/env/settings';
-import type { Environment } from '../../../src/gate/env/settings';
+import { readSettings } from '../../../src/gate/env';
+import type { Environment } from '../../../src/gate/env';
 import { problemsOf } from './problems-of';
 
 const ISSUER = { TILLGATE_ISSUER: 'https://login.example.com' };

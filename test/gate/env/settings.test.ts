@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { authenticateOptions, readSettings } from '../../../src/gate/env';
 import type { Environment } from '../../../src/gate/env';
-import { MISSING_ISSUER } from '../../../src/gate/env/settings';
+import { MISSING_ISSUER } from '../../../src/gate/env/read-settings';
 import { problemsOf } from './problems-of';
 import { VARIABLES } from '../../../src/gate/env/variables';
 

@@ -7,7 +7,7 @@ import express from 'express';
 import { requireScope } from '../../../src/gate/index';
 import { REASONS } from '../../../src/gate/core/reasons';
 import { observe } from '../../../src/gate/opentelemetry';
-import { METRIC_ROWS } from '../../../src/gate/opentelemetry/metrics';
+import { METRIC_ROWS } from '../../../scripts/metric-rows';
 import { pass } from '../../all/work/requests';
 import { gateApp, getFrom } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
