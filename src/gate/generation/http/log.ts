@@ -176,7 +176,8 @@ function readConnection(options: HttpGenerationsOptions) {
     if (credentials === undefined) throwOptionError('the credentials in "url" must be percent-encoded');
     headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`;
   }
-  [url.username, url.password] = ['', ''];
+  url.username = '';
+  url.password = '';
   if (url.pathname === '/') url.pathname = '/generations';
   // Without credentials, the URL is safe to log without its query.
   return { ...others, base: url, headers };
