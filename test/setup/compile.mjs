@@ -9,7 +9,7 @@ const LEFT_OUT = /[\\/](dist|node_modules|all)[\\/]/;
 /** Options of esbuild. Source maps are inline because the coverage takes them from the text of each module. */
 export const OPTIONS = {
   ...{ format: 'cjs', platform: 'node', target: 'node20', logLevel: 'error' },
-  ...{ sourcemap: 'inline', sourcesContent: false, keepNames: true },
+  ...{ sourcemap: 'inline', sourcesContent: false },
 };
 
 /** Compiles `src` and `test`, without a check of types, into a new folder: once for all processes of a run. */
