@@ -56,9 +56,11 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
   const withoutRequest = new Map(callable.flatMap((one) => whyNoRequest(one)));
   const tested = callable.filter((one) => !withoutRequest.has(one));
   const guarded = tested.filter(({ access }) => access === 'token');
+  const pages = operations.filter(({ access, method }) => access === 'anybody' && method === 'GET');
   const { app, url, depth, generations } = given;
   const ways = new Map(operations.map((one) => [one, app && wayTo(app, one.method, one.path)]));
   const gate = [...ways.values()].flatMap((way) => way?.before ?? []).find((one) => gateOf(one));
+  const routes = (app && attempt(() => describeRoutes(app).routes)) ?? [];
   const [shape] = (gate && gateOf(gate)?.settings.issuers) ?? [];
   const settings = shape ? { ...given, issuer: reshaped(given.issuer, shape) } : given;
 
@@ -87,11 +89,11 @@ export function apiUnderTest(given: ContractSettings): ApiUnderTest {
     representativeOf,
     ...(app ? appTarget(app, settings) : urlTarget(url as URL, settings.headers)),
     gate: gate as Gate | undefined,
-    rules: refusalRules({ ...settings, hasGate: app !== undefined && hasGate(app) }),
+    rules: refusalRules({ ...settings, hasGate: routes.some((one) => one.gate !== 'none') }),
     declaredScopes: declaredScopes(document),
     hasGenerations: generations ?? [...ways.values()].some((way) => way?.before.some(discardsTokens)),
     isFull: depth === undefined ? guarded.length <= FULL_UP_TO : depth === 'full',
-    publicPath: operations.find(isPlainAndPublic)?.path ?? '/health',
+    publicPath: pages.find(({ path }) => !path.includes('{'))?.path ?? '/health',
     methodsOf: (path) => operations.filter((one) => one.path === path).map(({ method }) => method),
     find: (method, path) => tested.find((one) => one.method === method && one.path === path),
     handlerOf: (operation) => ways.get(operation)?.handler,
@@ -107,17 +109,9 @@ function whyNoRequest(operation: Operation): readonly (readonly [Operation, stri
   }
 }
 
-function hasGate(app: object): boolean {
-  return attempt(() => describeRoutes(app).routes.some(({ gate }) => gate !== 'none')) ?? false;
-}
-
 /** Whether a function is a gate of Tillgate that checks generations. */
 function discardsTokens(one: object): boolean {
   const { ready, status } = one as { ready?: unknown; status?: () => { issuers: readonly object[] } };
   if (typeof ready !== 'function' || typeof status !== 'function') return false;
   return attempt(() => status().issuers.some((issuer) => 'generations' in issuer)) ?? false;
-}
-
-function isPlainAndPublic({ method, path, access }: Operation): boolean {
-  return method === 'GET' && access === 'anybody' && !path.includes('{');
 }

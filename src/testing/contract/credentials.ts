@@ -102,6 +102,7 @@ const CLAIMS: readonly (readonly [what: string, codes: readonly Reason[], claims
 /** Headers of tokens that are signed with a foreign key. */
 const HEADERS: readonly (readonly [what: string, codes: readonly Reason[], header: TestToken['header']])[] = [
   ['alg none in other letters', ['algorithm_not_allowed', 'malformed_token'], { alg: 'nOnE' }],
+  ['a token signed with a foreign key of an unknown id', ['unknown_key', 'bad_signature'], { kid: 'contract-cases' }],
   ['a token signed with a foreign key, without a key id', ['bad_signature', 'unknown_key'], { kid: undefined }],
 ];
 

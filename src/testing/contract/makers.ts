@@ -2,7 +2,7 @@ import { isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import type { Operation } from './operation';
 import { writeParameter } from './parameters';
-import { shapeOfPath, withBody, withIds } from './requests';
+import { shapeOfPath, withBody, withHeaders, withIds } from './requests';
 import type { Id, Ids } from './requests';
 import type { ApiRequest, ApiResponse } from './responses';
 import { sampleOf, schemaIn, shapeOf } from './sampler';
@@ -110,7 +110,7 @@ function isOwned(document: object, given: unknown): boolean {
 export function placesOf({ api: { document }, operation }: Subject): readonly Place[] {
   const inParameters = operation.parameters.flatMap((parameter): Place | [] => {
     const { name, in: where } = parameter;
-    if (!['path', 'query'].includes(where)) return [];
+    if (!['path', 'query', 'header'].includes(where)) return [];
     if (!isOwned(document, parameter) && !isOwned(document, parameter.schema)) return [];
     const isList = shapeOf(document, parameter.schema).items !== undefined;
     if (where === 'path') {
@@ -119,9 +119,11 @@ export function placesOf({ api: { document }, operation }: Subject): readonly Pl
       return { name, at, isList: false, put };
     }
     const put: Place['put'] = (request, value) => {
+      const written = writeParameter(parameter, value);
+      if (where === 'header') return withHeaders(request, { [name]: written });
       const [path = '', query = ''] = request.target.split('?', 2);
       const others = query.split('&').filter((part) => part !== '' && part.split('=', 1)[0] !== name);
-      return { ...request, target: `${path}?${[...others, writeParameter(parameter, value)].join('&')}` };
+      return { ...request, target: `${path}?${[...others, written].join('&')}` };
     };
     return { name, isList, put };
   });

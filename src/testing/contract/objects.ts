@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { attempt, isObject } from 'tillgate/internal';
+import type { TokenTransport } from './credentials';
 import { noteDifference } from './findings';
 import { fillOthers, make, makePath, makerOf, placesOf } from './makers';
 import type { Place } from './makers';
 import type { Operation } from './operation';
-import { isAlike, leavesOf } from './probe';
+import { isAlike, leavesOf, sharedData } from './probe';
 import type { Finding, Found } from './probe';
 import { shapeOfPath, unknownLike, withIds, withMember } from './requests';
 import type { Id, Ids } from './requests';
@@ -44,6 +45,8 @@ async function findForeignObject(subject: Subject, place: Place): Promise<Found>
   if (id === undefined) return `${maker.name} has made no object with an id`;
 
   const own = await makePath(subject, operation, other);
+  if (place.at !== undefined && own.get(place.at) === id)
+    return `${maker.name} gives two clients the same ${place.name}`;
   const fill = await fillOthers(subject, other, place);
   const at = place.at ?? maker.path.split('/').length;
   const collection = (isInPath ? operation : maker).path.split('/').slice(0, at).join('/');
@@ -54,25 +57,32 @@ async function findForeignObject(subject: Subject, place: Place): Promise<Found>
     `${status} ${text.replaceAll(String(id), '*').replaceAll(String(unknown), '*')}`;
   // The whole path of the owner, or one id of it between those of the other client.
   const isAlone = foreign.size < 2 && own.size < 2;
-  const fills: readonly (readonly [withOthers: boolean, ids: Ids])[] = isInPath
-    ? [[false, foreign], ...(isAlone ? [] : [[false, own] as const])]
+  const wider = operation.method === 'GET' ? widerFor(owner).map((query) => [false, foreign, query] as const) : [];
+  const fills: readonly (readonly [withOthers: boolean, ids: Ids, query?: string])[] = isInPath
+    ? [[false, foreign], ...(isAlone ? [] : [[false, own] as const]), ...wider]
     : [[false, own], ...(place.isList ? [[true, own] as const] : [])];
-  const found = await eachOf(fills, async ([withOthers, ids]): Promise<Finding> => {
+  const found = await eachOf(fills, async ([withOthers, ids, query = '']): Promise<Finding> => {
     const ask = async (one: Id): Promise<Exchange> => {
       const more = withOthers ? ((await made(other)) ?? []) : [];
       const value = place.isList ? [more, one].flat() : one;
       const change = (made: ApiRequest): ApiRequest => place.put(fill(withIds(made, operation.path, ids)), value);
-      return send(subject, sufficient(subject, { clientId: other }), change);
+      return send(subject, asking(subject, other, query), change);
     };
     const exchange = await ask(id);
-    const { status } = exchange.response;
-    if (status >= 300) return noteRefusal(subject, place.name, exchange, await ask(unknown));
+    const { status, text } = exchange.response;
+    const what = `${operation.method} of what another client has made, in ${place.name}${query && `, with ?${query}`}: ${status}`;
+    if (status >= 300) {
+      const shown =
+        sharedData(subject, exchange.response) ?? (query === '' && text.includes(owner) ? owner : undefined);
+      if (shown !== undefined) return { text: `${what} with "${shown}"`, exchange };
+      return query === '' ? noteRefusal(subject, place.name, exchange, await ask(unknown)) : undefined;
+    }
     // What filters by ids is right when it responds as to one that does not exist, apart from numbers that change anyway.
     const [one, again] = isInPath ? [] : [await ask(unknown), await ask(unknown)];
     const isSame =
       one && again && (plain(one) === plain(again) ? plain(one) === plain(exchange) : isAlike(one, exchange));
     if (isSame) return undefined;
-    return { text: `${operation.method} of what another client has made, in ${place.name}: ${status}`, exchange };
+    return { text: what, exchange };
   });
   if (found.some((one) => one !== undefined) || before === undefined || (await read()) === before) return found;
   return [`${operation.method} by another client, in ${place.name}: the object is gone or changed afterwards`];
@@ -106,8 +116,21 @@ function readerOf(subject: Subject, collection: string, ids: Ids): () => Promise
   };
 }
 
-/** Names that APIs have for more of a list than a client may see. */
-const WIDER = 'all=true include_deleted=true limit=1000 fields=* expand=*'.split(' ');
+/** Queries that APIs have for more than a client may see, names for the client whose it is among them. */
+function widerFor(owner: string): readonly string[] {
+  const usual = 'all=true include_deleted=true limit=1000 limit=-1 fields=* expand=*'.split(' ');
+  const names = 'client_id clientId client owner user_id account_id'.split(' ');
+  return [...usual, names.map((name) => `${name}=${encodeURIComponent(owner)}`).join('&')];
+}
+
+/** A good token of a client; headers, where there is a query, that name the owner. */
+function asking(subject: Subject, clientId: string, query: string): TokenTransport {
+  const transport = sufficient(subject, { clientId });
+  if (query === '') return transport;
+  const [owner] = subject.api.settings.owners;
+  return { ...transport, query, headers: { ...transport.headers, 'x-client-id': owner, 'x-user-id': owner } };
+}
+
 /** Operations that read although they are a POST. */
 const SEARCH = /search|query|find|filter|export|report|list/i;
 /** Shorter ids are in many texts. */
@@ -125,11 +148,8 @@ async function findInList(subject: Subject): Promise<Found> {
   const maker = ownedMakers(subject).find((one) => one !== operation && isListOf(operation, one));
   if (!isRead || operation.path.endsWith('}') || !maker) return NO_OWNER;
   const ids = await makePath(subject, maker, owner);
-  const call = (clientId: string, query = ''): Promise<Exchange> => {
-    const transport = sufficient(subject, { clientId });
-    const all = query === '' ? transport : { ...transport, query };
-    return send(subject, all, (request) => withIds(request, operation.path, ids));
-  };
+  const call = (clientId: string, query = ''): Promise<Exchange> =>
+    send(subject, asking(subject, clientId, query), (request) => withIds(request, operation.path, ids));
   const counts = async (): Promise<string> => {
     const { body, headers } = (await call(other)).response;
     const numbers = leavesOf(body).filter(([name, value]) => COUNT.test(name) && typeof value === 'number');
@@ -141,7 +161,7 @@ async function findInList(subject: Subject): Promise<Found> {
   const another = await makeOne();
   const size = `${parameterLike(operation, /^(limit|page_?size|per_?page|first|top|size)$/i, 'limit')}=1`;
   const cursors = cursorsIn(operation, size, (await call(owner, size)).response);
-  const found = await eachOf(['', ...WIDER, ...cursors], async (query): Promise<Finding> => {
+  const found = await eachOf(['', ...widerFor(owner), ...cursors], async (query): Promise<Finding> => {
     // What keeps responses by their URL has this one.
     await call(owner, query);
     const exchange = await call(other, query);

@@ -140,7 +140,8 @@ async function refuse(
     }
     // The gate is Tillgate's, or one that is to be compared with it.
     const isOwn = rules.isStrict() === true && (settings.problems !== false || api.hasGenerations);
-    if (on === 'Tillgate' && !isOwn) return response;
+    // Its issuer has been asked about too many keys: refused, whatever the token is.
+    if ((on === 'Tillgate' && !isOwn) || isOfUnknownKey(response)) return response;
     const reached = trace.reached();
     // Where no token of the issuer is accepted, what refuses them is unknown: that nothing is open is all that counts.
     if (reached.length === 0 && response.status >= 300 && !(await takesToken(subject))) return response;
@@ -148,7 +149,11 @@ async function refuse(
     const isUnread = reached.length === 0 && [400, 415, 422].includes(response.status) && compared.length > 0;
     if (isUnread && (await send(subject, sufficient(subject))).response.status === response.status) return response;
     const wrong = compared.filter(({ isNotice }) => !isNotice).map((one) => nameLimit(one, response));
-    const mismatches = [...wrong, ...compareReached(reached)];
+    const names = [...new Set(reached)].join(', ');
+    const mismatches = [
+      ...wrong,
+      ...(names === '' ? [] : [{ what: 'handlers reached', got: names, expected: 'none' }]),
+    ];
     if (mismatches.length > 0 && performance.now() < deadlineMs) {
       await wait(RETRY_MS);
       continue;
@@ -223,11 +228,6 @@ function isRefused({ status, dropped }: ApiResponse): boolean {
   return [400, 401, 403, 429].includes(status) || status >= 500 || dropped !== undefined;
 }
 
-function compareReached(reached: readonly string[]): readonly Mismatch[] {
-  if (reached.length === 0) return [];
-  return [{ what: 'handlers reached', got: [...new Set(reached)].join(', '), expected: 'none' }];
-}
-
 /** What no response to a good token may be; the rest is up to the document. */
 function compareAccepted(response: ApiResponse, { operation }: Subject): readonly Mismatch[] {
   const { status, headers, dropped } = response;
@@ -254,16 +254,12 @@ function nameError(name: string, { operation }: Subject, { response, caller = 'a
 
 /** Whether a gate could not verify the token, because its issuer has been asked about too many unknown keys. */
 export function isOfUnknownKey({ status, body }: ApiResponse): boolean {
-  return status === 429 && codeOf(body) === 'too_many_unknown_keys';
-}
-
-function codeOf(body: unknown): unknown {
-  return isObject(body) ? body['code'] : undefined;
+  return status === 429 && isObject(body) && body['code'] === 'too_many_unknown_keys';
 }
 
 /** The status with the `code` of the problem body, if any. */
 export function describeRefusal({ status, body, dropped }: ApiResponse): string {
   if (dropped !== undefined) return `nothing (${dropped})`;
-  const code = codeOf(body);
+  const code = isObject(body) ? body['code'] : undefined;
   return typeof code === 'string' ? `${status} ${code}` : String(status);
 }

@@ -97,11 +97,11 @@ export const REFUSALS: readonly number[] = [400, 401, 403];
 
 /** What no refusal needs: a stack, also in JSON, a key, a query. */
 const INTERNALS =
-  /(?:\n|\\n)\s+at \S.*?:\d+:\d+|Traceback \(most recent call last\)|-----BEGIN [A-Z ]+-----|"kty"\s*:|\/node_modules\/|\bSELECT\b[^"]+\bFROM\b/;
+  /(?:\n|\\n)\s+at \S.*?:\d+:\d+|\bat \S+ \(\/\S+:\d+:\d+\)|Traceback \(most recent call last\)|-----BEGIN [A-Z ]+-----|"kty"\s*:|\/node_modules\/|\bSELECT\b[^"]+\bFROM\b/;
 
 /** What a refusal says about how the API is made, or the token of its request. */
 export function internalsIn(request: ApiRequest, { text, headers }: ApiResponse): string | undefined {
-  const [internal] = INTERNALS.exec(text) ?? [];
+  const [internal] = INTERNALS.exec(`${text} ${JSON.stringify(headers)}`) ?? [];
   if (internal !== undefined) return internal.trim();
   const signature = String(request.headers['authorization'] ?? '').split('.')[2];
   if (!signature || request.target.includes(signature)) return undefined;

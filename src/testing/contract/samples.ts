@@ -180,23 +180,19 @@ function exampleOf(document: object, holder: unknown, what: string, withExamples
     ];
     let problem: unknown;
     for (const make of makers) {
-      const made = attemptValue(make);
-      const wrong = 'error' in made ? made.error : wrongIn(schema, made.value);
-      if (wrong === undefined) return made.value;
-      problem ??= wrong;
+      try {
+        const value = make();
+        const wrong = wrongIn(schema, value);
+        if (wrong === undefined) return value;
+        problem ??= wrong;
+      } catch (error) {
+        problem ??= error;
+      }
     }
     throw problem instanceof Error ? problem : new TypeError(`no sample is valid: ${String(problem)}`);
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);
     throw new TypeError(`cannot generate a value for ${what} (${found}); give one in "requests"`, { cause: error });
-  }
-}
-
-function attemptValue(make: () => unknown): { readonly value?: unknown; readonly error?: unknown } {
-  try {
-    return { value: make() };
-  } catch (error) {
-    return { error };
   }
 }
 

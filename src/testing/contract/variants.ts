@@ -51,7 +51,7 @@ const RESPELLINGS: readonly (readonly [quick: boolean, what: RegExp, by: (text: 
 
 /** Headers that change what a proxy or framework does with a request, `A,B=value`: those of one entry go together. */
 const ROUTING_HEADERS =
-  'X-Forwarded-Host,Host=localhost|X-Api-Key=test|Origin=http://localhost|Origin=null|Connection=close, Authorization|If-None-Match=*|If-Modified-Since=Fri, 01 Jan 2100 00:00:00 GMT|Range=bytes=0-9|Accept-Version=0';
+  'X-Forwarded-Host,Host=localhost|X-HTTP-Method-Override,X-Forwarded-Method,X-Original-Method=OPTIONS|X-Api-Key=test|Origin=http://localhost|Origin=null|Connection=close, Authorization|If-None-Match=*|If-Modified-Since=Fri, 01 Jan 2100 00:00:00 GMT|Range=bytes=0-9|Accept-Version=0';
 
 /** Headers that proxies set to say who calls, and that callers can set too where nothing removes them. */
 const TRUSTED_HEADERS =
@@ -164,7 +164,9 @@ const QUICK_VALUES = 3;
 const FULL_VALUES = 8;
 
 /** Each optional parameter and header with each of its values: one by one, or the first of all of them, the second, the third. */
-function otherValues({ operation: { parameters }, api: { isFull } }: Subject): readonly Variant[] {
+function otherValues(subject: Subject): readonly Variant[] {
+  const { parameters } = subject.operation;
+  const { isFull } = subject.api;
   const known = parameters.map(({ name }) => name);
   const values = parameters
     .filter(
@@ -175,8 +177,12 @@ function otherValues({ operation: { parameters }, api: { isFull } }: Subject): r
         .slice(0, isFull ? FULL_VALUES : QUICK_VALUES)
         .map((value) => withParameter(one, value)),
     );
-  const usual = USUAL.split(' ').filter((one) => !known.includes(one.split('=', 1)[0] ?? ''));
-  const asked = usual.map((one) => ({
+  const lists = parameters.flatMap(({ in: place, name }) =>
+    place === 'query' ? `${encodeURIComponent(name)}[]=1` : [],
+  );
+  const usual = [...USUAL.split(' '), `scope=${encodeURIComponent(scopesOf(subject))}`, ...lists];
+  const free = usual.filter((one) => !known.includes(one.split('=', 1)[0] ?? ''));
+  const asked = free.map((one) => ({
     name: `with ?${one}`,
     change: (request: ApiRequest) => withQuery(request, one),
   }));
@@ -218,16 +224,21 @@ function withParameter({ name, in: place }: Parameter, value: unknown): Variant 
   };
 }
 
-function otherBodies({ operation: at, api: { document } }: Subject): readonly Variant[] {
-  const types = Object.keys(contentOf(document, at.operation.requestBody));
+function otherBodies(subject: Subject): readonly Variant[] {
+  const { operation: at, api } = subject;
+  const types = Object.keys(contentOf(api.document, at.operation.requestBody));
   if (types.length === 0) return [];
-  const others = [...types.slice(1), 'text/plain', 'application/x-www-form-urlencoded'];
-  const samples = types.length < 2 ? [] : types.flatMap((name) => bodyAs(document, at, name) ?? []);
+  const others = [...types.slice(1), 'text/plain', 'application/x-www-form-urlencoded', 'application/merge-patch+json'];
+  const samples = types.length < 2 ? [] : types.flatMap((name) => bodyAs(api.document, at, name) ?? []);
   return [
     ...['{', undefined, '[*]', '[*,*]'].map((form) => ({
       name: `with ${form === undefined ? 'no body' : `the body ${form}`}`,
       change: (request: ApiRequest) => ({ ...request, body: form?.replaceAll('*', () => request.body ?? '{}') }),
     })),
+    {
+      name: 'with its scopes in the body',
+      change: (request: ApiRequest) => withMember(request, 'scope', scopesOf(subject)),
+    },
     ...samples.map(({ type = '', body }) => ({
       name: `with a sample of ${type}`,
       change: (request: ApiRequest) => ({ ...withHeaders(request, { 'content-type': type }), body }),

@@ -112,19 +112,15 @@ export function allOperations(document: ContractDocument, basePath = ''): readon
 /** Lists all operations of a document. */
 export function everyOperation(document: ContractDocument, basePath = ''): readonly LocatedOperation[] {
   return Object.entries(document.paths ?? {}).flatMap(([path, given]) => {
-    const item = pathItemOf(document, given);
-    if (!path.startsWith('/') || !item) return [];
+    const target = dereference(document, given);
+    if (!path.startsWith('/') || !isObject(target) || !isObject(given)) return [];
+    // A path item may refer to another one, and replace members of it.
+    const item: PathItem = { ...target, ...given };
     const methods = METHODS.map((method) => [method, item[method]] as const);
     return [...methods, ...Object.entries(record(item.additionalOperations))].flatMap(([method, operation]) =>
       isObject(operation) ? [locate(document, basePath + path, item, method, operation as DocumentOperation)] : [],
     );
   });
-}
-
-/** A path item may refer to another one, and replace members of it. */
-function pathItemOf(document: ContractDocument, given: unknown): PathItem | undefined {
-  const target = dereference(document, given);
-  return isObject(target) && isObject(given) ? { ...target, ...given } : undefined;
 }
 
 /** Prefix of every path of the document: the path of its first server, without a slash at the end. */

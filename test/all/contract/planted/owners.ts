@@ -1,7 +1,9 @@
 import { HANDLERS, wrongIn } from './parcels';
-import type { Reply } from './parcels';
+import type { Parts, Reply } from './parcels';
 import { changeAny, found, handles, members, writes } from './planting';
 import type { Table } from './planting';
+
+const list = HANDLERS['list'] as Parts['handlers'][string];
 
 /** What belongs to a client, and what a refusal must not do. */
 export const OF_OWNERS: Table = {
@@ -46,6 +48,35 @@ export const OF_OWNERS: Table = {
       return usual;
     });
   }),
+  'a parameter names the client whose parcels are listed': found('object', () => ({
+    handlers: { list: (call, server, client) => list(call, server, call.query.get('client_id') ?? client) },
+  })),
+  'a header names the client whose parcels are listed': found('object', () => ({
+    handlers: { list: (call, server, client) => list(call, server, call.headers['x-client-id'] ?? client) },
+  })),
+  'a limit below zero lists those of all': found('object', () =>
+    handles('list', (usual, { query }, { store }) =>
+      Number(query.get('limit')) < 0 ? { status: 200, body: { parcels: [...store.parcels.values()] } } : usual,
+    ),
+  ),
+  'deleted parcels of others can be read': found('object', () =>
+    handles('get', (usual, { params, query }, { store }) => {
+      const known = store.parcels.get(params['id'] ?? '');
+      return known && query.get('include_deleted') === 'true' ? { status: 200, body: { id: known.id } } : usual;
+    }),
+  ),
+  'the refusal of a parcel shows it': found('object', () =>
+    handles('get', (usual, { params }, { store }, client) => {
+      const known = store.parcels.get(params['id'] ?? '');
+      return known && known.owner !== client ? { status: 403, body: { hidden: { to: known.to } } } : usual;
+    }),
+  ),
+  'the refusal of a parcel names its owner': found('object', () =>
+    handles('get', (usual, { params }, { store }, client) => {
+      const known = store.parcels.get(params['id'] ?? '');
+      return known && known.owner !== client ? { status: 403, body: { error: `ask ${known.owner}` } } : usual;
+    }),
+  ),
   'any parcel can be read': found('object', () =>
     handles('get', (usual, { params }, { store }) => {
       const found = store.parcels.get(params['id'] ?? '');

@@ -1,5 +1,5 @@
 import type { JsonWebKey } from 'node:crypto';
-import { bearerOf, HANDLERS, isOf, isSigned, isTimely, NOT_FOUND, scopesOf, verifyRight } from './parcels';
+import { bearerOf, HANDLERS, isOf, isSigned, isTimely, keyOf, NOT_FOUND, scopesOf, verifyRight } from './parcels';
 import type { Reply } from './parcels';
 import {
   ANYBODY,
@@ -67,6 +67,29 @@ export const USUAL: Table = {
           }
         : usual,
     ),
+  ),
+  'a key that is not known needs no signature': found('token', () => ({
+    verify(token, issuer) {
+      const { alg, kid } = attempt(() => partsOf(token)[0]) ?? {};
+      if (alg !== 'ES256' || kid === undefined || keyOf(issuer, kid)) return verifyRight(token, issuer);
+      const [, claims] = partsOf(token);
+      return isOf(issuer, claims) && isTimely(claims) ? claims : undefined;
+    },
+  })),
+  'a scope in the query': found('variant', () =>
+    allows((scopes, need, _claims, { query }) => [...scopes, ...(query.get('scope') ?? '').split(' ')].includes(need)),
+  ),
+  'a scope in the body': found('variant', () =>
+    allows((scopes, need, _claims, { body }) =>
+      [...scopes, ...String((body as { scope?: unknown } | undefined)?.scope).split(' ')].includes(need),
+    ),
+  ),
+  'a forwarded OPTIONS needs no token': found('header', () =>
+    skip(({ headers }) => headers['x-forwarded-method'] === 'OPTIONS'),
+  ),
+  'a list where a parameter has one value': found('variant', () => skip(({ query }) => query.has('sort[]'))),
+  'a header of a refusal has a line of the code': found('leak', () =>
+    refuses((usual) => ({ ...usual, headers: { ...usual.headers, 'x-debug': 'at verify (/srv/app/auth.js:14:7)' } })),
   ),
   'one route has no guard': found('token', () => skip((_call, name) => name === 'rates')),
   'one route has no scope': found('scope', () => ({
