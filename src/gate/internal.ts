@@ -92,6 +92,6 @@ export { PRESETS } from './token/presets';
 // tillgate check reads the scopes of a claim as the gate does.
 export { namesOfClaim } from './token/scopes';
 // The testing kit makes tokens in the shape that the gate of an app expects.
-export { gateOf } from './verifier/verifier';
+export { gateOf } from './verifier/gate-verifier';
 // The table of those.
 export { ALGORITHMS } from './token/signature';

@@ -49,7 +49,7 @@ const RECOGNIZED: Readonly<Record<string, readonly string[]>> = {
 const TIMERS: readonly string[] = [
   'core/clock.ts',
   // Keeps the process alive while `ready()` waits.
-  'verifier/verifier.ts',
+  'verifier/gate-verifier.ts',
   'express/unguarded.ts',
   'generation/follow-log.ts',
   'token/introspection/introspector.ts',

@@ -7,7 +7,7 @@ import type { Reason } from '../core/reasons';
 import type * as Env from '../env/gate-options';
 import type { Auth, AuthenticateOptions } from '../verifier/options';
 import { readGateOptions, type GateInternals } from '../verifier/read-options';
-import { GateVerifier, rememberGate } from '../verifier/verifier';
+import { GateVerifier, rememberGate } from '../verifier/gate-verifier';
 import { GateEnforcer, triableGates } from './enforcer';
 import { registerCopy, type GateRequest, type Middleware } from './request-state';
 

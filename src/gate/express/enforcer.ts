@@ -6,7 +6,7 @@ import { resourceMetadataUrl } from '../core/urls';
 import type * as Held from '../verifier/held';
 import type { Auth } from '../verifier/options';
 import type { GateSettings } from '../verifier/read-options';
-import type { GateVerifier } from '../verifier/verifier';
+import type { GateVerifier } from '../verifier/gate-verifier';
 import { decisionMaker, startTiming, type Accepted, type Decide, type Timing } from './decision';
 import { scopesOfRoute } from './guard';
 import { DecisionRecorder } from './recorder';

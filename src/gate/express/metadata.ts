@@ -3,7 +3,7 @@ import { refuseUncalled } from '../core/options';
 import { describe } from '../core/words';
 import { isHttpUrl, resourceMetadataUrl, METADATA_PATH } from '../core/urls';
 import type { GateSettings } from '../verifier/read-options';
-import { gateOf } from '../verifier/verifier';
+import { gateOf } from '../verifier/gate-verifier';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request-state';
 

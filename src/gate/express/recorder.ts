@@ -4,7 +4,7 @@ import type { AuthError } from '../core/errors';
 import { consoleLogger, silentLogger } from '../core/logger';
 import type { Auth, Decision } from '../verifier/options';
 import type { GateSettings } from '../verifier/read-options';
-import type { GateVerifier } from '../verifier/verifier';
+import type { GateVerifier } from '../verifier/gate-verifier';
 import { ConfigurationAdvisor } from './diagnosis/advisor';
 import type * as Advice from './diagnosis/advice';
 import type * as NoToken from './diagnosis/no-token';

@@ -45,9 +45,6 @@ export const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 
 /** `ECONNREFUSED`: the code alone, because the messages of errors can contain anything. */
 export function networkCodeOf(error: unknown): string | undefined {
-  const { code: own, cause } = (error ?? {}) as {
-    readonly code?: unknown;
-    readonly cause?: { readonly code?: unknown };
-  };
-  return [cause?.code, own].find((code) => typeof code === 'string');
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } };
+  return [cause?.code, code].find((each) => typeof each === 'string');
 }

@@ -7,7 +7,7 @@ import { isObject, NO_OPTIONS } from '../core/objects';
 import { option, readOptions, refuseOption, type TableOf } from '../core/options';
 import { REASONS } from '../core/reasons';
 import { hasUserInfo, parseUrl, withoutSlash } from '../core/urls';
-import { headerOf, usesDpop, type TokenRequest } from '../token/bearer';
+import { headerOf, usesDpop } from '../token/bearer';
 import { unitOf } from '../token/fair-queue';
 import { checkHeader, parseToken } from '../token/jws';
 import { importKey, unsuitable, type VerificationKey } from '../token/keys/key-set';
@@ -87,7 +87,7 @@ export function dpop(options: DpopOptions = {}): Possession {
     },
     /** RFC 9449 section 4.3. */
     async verify(boundRequest) {
-      const { request, token, caller, isTrial, gate } = boundRequest;
+      const { request, token, isTrial, gate } = boundRequest;
       if (!usesDpop(request)) {
         const privateDetail = 'cnf.jkt is not proven: the token came with the Bearer scheme';
         throw new AuthError('sender_constrained', { privateDetail });
@@ -106,7 +106,7 @@ export function dpop(options: DpopOptions = {}): Possession {
       if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
       const untilMs = acceptedUntilMs(proof, nowMs, clockToleranceMs);
       const store = settings.replayStore ?? (memory ??= memoryReplayStore(clock, undefined, gate.logger));
-      if (!isTrial) await remember(store, proof, untilMs, { clockToleranceMs, client: unitOf(caller) });
+      if (!isTrial) await remember(store, proof, untilMs, boundRequest);
       return nonces?.isAging(untilMs, nowMs) ? nonces.make(nowMs) : undefined;
     },
   };
@@ -136,33 +136,30 @@ function baseUrlOf(given: string | undefined, resource: string | undefined): str
  *
  * @throws AuthError `invalid_dpop_proof`, `wrong_binding` or `too_many_proofs`
  */
-async function readProof(
-  { request, bound, caller, gate: { signatures } }: BoundRequest,
-  algorithms: ReadonlySet<Algorithm>,
-): Promise<DpopProof> {
+async function readProof(boundRequest: BoundRequest, algorithms: ReadonlySet<Algorithm>): Promise<DpopProof> {
+  const { request, bound, caller, gate } = boundRequest;
   try {
-    const proof = parseToken(proofOf(request));
+    const header = headerOf(request, 'dpop');
+    // node:http joins repeated headers with a comma, which no proof contains.
+    if (typeof header !== 'string' || header === '') throw invalidProof('the DPoP header is missing');
+    const proof = parseToken(header);
     const { algorithm } = checkHeader(proof.header, { algorithms, types: PROOF_TYPES });
     const key = readProofKey(proof.header['jwk'], bound, algorithm);
-    await signatures.verify(proof, key, algorithm, caller);
-    return { thumbprint: bound, ...readClaims(proof.claims) };
+    await gate.signatures.verify(proof, key, algorithm, caller);
+    return { thumbprint: bound, ...readProofClaims(proof.claims) };
   } catch (error) {
     throw asProofRefusal(error);
   }
 }
 
-async function remember(
-  store: ReplayStore,
-  { thumbprint, id }: DpopProof,
-  untilMs: number,
-  { clockToleranceMs, client }: { readonly clockToleranceMs: number; readonly client: string },
-): Promise<void> {
+async function remember(store: ReplayStore, proof: DpopProof, untilMs: number, by: BoundRequest): Promise<void> {
+  const { thumbprint, id } = proof;
   // One clock may be ahead and another behind. The process that is ahead must not forget what the other still accepts.
-  const clockDifferenceMs = Math.max(2 * clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
+  const clockDifferenceMs = Math.max(2 * by.gate.clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
   const name = createHash('sha256').update(`${thumbprint}\n${id}`).digest().subarray(0, 16).toString('base64url');
   let isNew: boolean;
   try {
-    isNew = await called(() => store.remember(name, untilMs + clockDifferenceMs, client));
+    isNew = await called(() => store.remember(name, untilMs + clockDifferenceMs, unitOf(by.caller)));
   } catch (cause) {
     if (cause instanceof AuthError && cause.reason === 'too_many_proofs') throw cause;
     throw new AuthError('replay_store_unavailable', { cause });
@@ -170,27 +167,11 @@ async function remember(
   if (isNew !== true) throw invalidProof('the proof was used before');
 }
 
-function proofOf(request: TokenRequest): string {
-  const proof = headerOf(request, 'dpop');
-  // node:http joins repeated headers with a comma, which no proof contains.
-  if (typeof proof === 'string' && proof !== '') return proof;
-  throw invalidProof('the DPoP header is missing');
-}
-
 /** A proof whose signature and form are good; its claims are not compared with the request yet. */
-interface DpopProof {
+type DpopProof = ReturnType<typeof readProofClaims> & {
   /** SHA-256 thumbprint of its key (RFC 7638). */
   readonly thumbprint: string;
-  readonly id: string;
-  readonly method: string;
-  readonly url: string;
-  readonly issuedAtMs: number;
-  /** `nbf` and `exp` (RFC 7519 section 4.1), which a proof need not have. */
-  readonly notBeforeMs: number;
-  readonly expiresAtMs: number;
-  readonly tokenHash: string;
-  readonly nonce: string | undefined;
-}
+};
 
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
 const MAX_ID_LENGTH = 512;
@@ -253,7 +234,8 @@ function readProofKey(jwk: unknown, bound: unknown, algorithm: Algorithm): Verif
   return key;
 }
 
-function readClaims(claims: JsonObject): Omit<DpopProof, 'thumbprint'> {
+/** `nbf` and `exp` (RFC 7519 section 4.1) are checked where a proof has them. */
+function readProofClaims(claims: JsonObject) {
   const id = requiredText(claims, 'jti');
   if (id.length > MAX_ID_LENGTH) throw invalidProof(`jti is longer than ${MAX_ID_LENGTH} characters`);
   return {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { callNow } from '../core/callbacks';
 import { AuthError } from '../core/errors';
-import { NO_OPTIONS } from '../core/objects';
+import { attempt, NO_OPTIONS } from '../core/objects';
 import { option, readOptions, type TableOf } from '../core/options';
 import type { TokenRequest } from '../token/bearer';
 import type { Possession } from './possession';
@@ -81,22 +81,18 @@ function forwardedReader(
 ): (request: TokenRequest) => string | undefined {
   const thumbprints = new LRUCache<string, string>({ max: 1_000 });
 
-  return function thumbprintOfForwarded(request) {
-    try {
-      // The app's function gets the app's request.
-      const given: unknown = callNow(() => certificate(request as IncomingMessage));
-      if (given instanceof X509Certificate) return hash(given.raw);
-      if (typeof given !== 'string' || given.length > MAX_LENGTH) return undefined;
-      const known = thumbprints.get(given, NO_OPTIONS);
-      if (known !== undefined) return known;
-      const thumbprint = hash(new X509Certificate(derOf(given)).raw);
-      thumbprints.set(given, thumbprint, NO_OPTIONS);
-      return thumbprint;
-    } catch {
-      // A caller can send anything in place of a proxy: an invalid value is a missing certificate, not an outage.
-      return undefined;
-    }
-  };
+  function read(request: TokenRequest): string | undefined {
+    // The app's function gets the app's request.
+    const given: unknown = callNow(() => certificate(request as IncomingMessage));
+    if (given instanceof X509Certificate) return hash(given.raw);
+    if (typeof given !== 'string' || given.length > MAX_LENGTH) return undefined;
+    const thumbprint = thumbprints.get(given, NO_OPTIONS) ?? hash(new X509Certificate(derOf(given)).raw);
+    thumbprints.set(given, thumbprint, NO_OPTIONS);
+    return thumbprint;
+  }
+
+  // A caller can send anything in place of a proxy: an invalid value is a missing certificate, not an outage.
+  return (request) => attempt(() => read(request));
 }
 
 /** Line breaks become blanks (Apache) or tabs (nginx before 1.13.5) in a header. */

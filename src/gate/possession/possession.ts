@@ -6,7 +6,7 @@ import { isObject } from '../core/objects';
 import { usesDpop, type TokenRequest } from '../token/bearer';
 import { clientUnit, type Caller } from '../token/fair-queue';
 import type { SignatureVerifier } from '../token/signature';
-import { REGISTERED_CONFIRMATIONS } from '../token/verify';
+import { REGISTERED_CONFIRMATIONS } from '../token/claims';
 import type { JsonObject } from '../net/strict-json';
 
 /** One way in which a caller proves that it holds the key that its token is bound to. */
@@ -104,7 +104,7 @@ export class PossessionVerifier {
   async verify(
     request: TokenRequest,
     token: string,
-    { issuer, clientId, claims }: Holder,
+    { issuer, clientId, claims }: { readonly issuer: string; readonly clientId: string; readonly claims: JsonObject },
     caller?: Caller,
     isTrial = false,
   ): Promise<string | undefined> {
@@ -124,21 +124,11 @@ export class PossessionVerifier {
   }
 }
 
-interface PossessionSettings {
+interface PossessionSettings extends Pick<PossessionGate, 'resource' | 'clock' | 'logger'> {
   readonly possession: readonly Possession[];
   /** A token has to be bound, in any of these ways (FAPI 2.0). */
   readonly possessionRequired: boolean;
-  readonly resource: string | undefined;
-  readonly issuers: readonly { readonly clockToleranceMs: number }[];
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-/** The client that a token was issued to. */
-interface Holder {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly claims: JsonObject;
+  readonly issuers: readonly Pick<PossessionGate, 'clockToleranceMs'>[];
 }
 
 /** The members of `cnf` that bind a token to a key, each of which has to be proven. */

@@ -29,9 +29,7 @@ const HALF_FULL =
   'the replay store in memory is half full: a client that holds 1/128 of it gets 429 until proofs end; redisReplayStore() has room for each client';
 
 /** A store whose state is part of that of its gate. */
-export interface MemoryReplayStore extends ReplayStore {
-  status(): NonNullable<GateStatus['usedProofs']>;
-}
+export type MemoryReplayStore = ReplayStore & { status(): NonNullable<GateStatus['usedProofs']> };
 
 /**
  * Makes a store in memory, for an API that is one process. A full store refuses new proofs rather than forgetting old

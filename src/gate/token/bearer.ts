@@ -73,7 +73,10 @@ function fromHeader(request: TokenRequest, schemes: readonly string[]): string |
   const header = Object.hasOwn(headers, 'authorization') ? headers['authorization'] : undefined;
   // node:http keeps the first of two Authorization headers: which one counts must not be guessed.
   if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformedHeader('more than one Authorization header');
-  if (rawHeaders && rawHeaders.length >= maxRawHeaders(socket)) throw malformedHeader('Node may have dropped headers');
+  // From this length on Node drops further headers silently.
+  const count = socket?.server?.maxHeadersCount;
+  const maxRawHeaders = typeof count !== 'number' ? DEFAULT_MAX_RAW_HEADERS : count > 0 ? 2 * count : Infinity;
+  if (rawHeaders && rawHeaders.length >= maxRawHeaders) throw malformedHeader('Node may have dropped headers');
   if (header === undefined) return undefined;
   if (typeof header !== 'string') throw malformedHeader('the Authorization header is not a string');
   if (PLAIN_BEARER.test(header)) return header.slice(BEARER_LENGTH);
@@ -90,13 +93,6 @@ function fromHeader(request: TokenRequest, schemes: readonly string[]): string |
 
 function malformedHeader(privateDetail: string): AuthError {
   return new AuthError('malformed_authorization', { privateDetail });
-}
-
-/** From this length of `rawHeaders` on Node drops further headers silently. */
-function maxRawHeaders(socket: TokenRequest['socket']): number {
-  const count = socket?.server?.maxHeadersCount;
-  if (typeof count !== 'number') return DEFAULT_MAX_RAW_HEADERS;
-  return count > 0 ? 2 * count : Infinity;
 }
 
 function countAuthorization(rawHeaders: readonly string[]): number {
@@ -116,19 +112,12 @@ function hasFormToken(request: TokenRequest): boolean {
   if (body === null) return false;
   if (typeof body === 'string') return namesAccessToken(body);
   if (Buffer.isBuffer(body)) return namesAccessToken(body.toString('latin1'));
-  return typeof body === 'object' && Object.keys(body).some(isAccessTokenName);
+  return typeof body === 'object' && Object.keys(body).some((name) => ACCESS_TOKEN_NAME.test(name));
 }
 
 /** Whether a form-encoded string has a parameter that any parser reads as `access_token`, also as array or object. */
 function namesAccessToken(encoded: string): boolean {
   // Skips the parser when the name cannot occur, not even percent-encoded.
   if (!encoded.includes('access_token') && !encoded.includes('%')) return false;
-  for (const name of new URLSearchParams(encoded).keys()) {
-    if (isAccessTokenName(name)) return true;
-  }
-  return false;
-}
-
-function isAccessTokenName(name: string): boolean {
-  return ACCESS_TOKEN_NAME.test(name);
+  return [...new URLSearchParams(encoded).keys()].some((name) => ACCESS_TOKEN_NAME.test(name));
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/errors';
-import { isObject, NO_OPTIONS } from '../core/objects';
+import { attempt, isObject, NO_OPTIONS } from '../core/objects';
 import { describe } from '../core/words';
 import type { Algorithm } from './signature';
 import { freezeJson, parseJsonObject, type JsonObject } from '../net/strict-json';
@@ -44,12 +44,8 @@ export function isJwsShaped(raw: string): boolean {
 /** Whether a part is a JSON object, as header and payload of a JWS are. In a JWE only the header is, and it has `enc`. */
 function isPartOfJws(part: string): boolean {
   if (part.length < MIN_HEADER_LENGTH || part.length > MAX_TOKEN_LENGTH) return false;
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString());
-    return isObject(value) && !Object.hasOwn(value, 'enc');
-  } catch {
-    return false;
-  }
+  const value = attempt(() => JSON.parse(Buffer.from(part, 'base64url').toString()) as unknown);
+  return isObject(value) && !Object.hasOwn(value, 'enc');
 }
 
 /** What tokens with another number of parts usually are. */

@@ -1,5 +1,4 @@
 import { parseUrl } from '../core/urls';
-import type { JsonObject } from '../net/strict-json';
 
 /** How one family shapes its client-credentials access tokens. */
 export interface Preset {
@@ -85,36 +84,6 @@ export const PRESETS = {
     scopeClaims: ['scope', 'scp'],
   },
 } as const satisfies Record<string, Preset>;
-
-/**
- * What shows that a token is an ID token (OpenID Connect Core 1.0 section 2), where `typ` does not; `undefined`: it is
- * not one. A claim with which the issuer itself names an access token, such as Keycloak's `typ`, outweighs `nonce` and
- * `auth_time`. Where no claim names a client, each of these is a sign, and so is `events` of a logout token.
- */
-export function signOfIdToken(
-  claims: JsonObject,
-  { fixedClaims, clientIdClaims, clientCanBeSubject }: Preset,
-): string | undefined {
-  // A hash of what was issued with it: only an ID token has one.
-  const { at_hash: ofToken, c_hash: ofCode, nonce, auth_time: authenticatedAt, scope, scp } = claims;
-  if (ofToken !== undefined) return 'at_hash';
-  if (ofCode !== undefined) return 'c_hash';
-  const isOfSubject = clientCanBeSubject && clientIdClaims.every((name) => claims[name] === undefined);
-  if (isOfSubject) return ['nonce', 'auth_time', 'events'].find((name) => claims[name] !== undefined);
-  if (nonce === undefined && authenticatedAt === undefined) return undefined;
-  if (scope !== undefined || scp !== undefined || !isForItsClient(claims)) return undefined;
-  if (fixedClaims.some(([name, ...values]) => values.some((value) => claims[name] === value))) return undefined;
-  return `${nonce === undefined ? 'auth_time' : 'nonce'}, no scopes, and aud is its own client`;
-}
-
-/** Whether a token is for no API, but for the client that it was issued to; `also`: other claims that may name it. */
-export function isForItsClient(claims: JsonObject, also: readonly string[] = []): boolean {
-  const { aud } = claims;
-  const audience: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
-  return (
-    typeof audience === 'string' && [...PRESETS.jwt.clientIdClaims, ...also].some((name) => claims[name] === audience)
-  );
-}
 
 /** Name of an issuer preset. */
 export type PresetName = keyof typeof PRESETS;

@@ -51,8 +51,8 @@ export function scopeReader(presetClaims: readonly string[], rule?: ScopeRule): 
  * or an array of strings. Anything else grants nothing: the token stays valid, and each guard responds with 403.
  */
 function readScopes(claims: JsonObject, names: readonly string[]): readonly string[] {
-  const name = names.find((candidate) => claims[candidate] !== undefined);
-  return name === undefined ? [] : unique(namesIn(claims[name]));
+  for (const name of names) if (claims[name] !== undefined) return unique(namesIn(claims[name]));
+  return [];
 }
 
 /** RFC 6749 section 3.3: `scope-token = 1*( %x21 / %x23-5B / %x5D-7E )`. */
@@ -90,7 +90,9 @@ function typeOf(value: unknown): string {
 }
 
 function unique(scopes: readonly string[]): readonly string[] {
-  return [...new Set(scopes.filter((scope) => scope !== ''))];
+  const set = new Set(scopes);
+  set.delete('');
+  return [...set];
 }
 
 /** The option `scopes` of `authenticate()`. */

@@ -22,15 +22,13 @@ interface Scheme {
   readonly hash: string | null;
   /** RFC 7518 section 3.4: each ECDSA algorithm goes with exactly one curve. */
   readonly curve: string | undefined;
-  /** Length of a signature in bytes; of RSA that of the modulus. */
-  readonly bytes: number | undefined;
   readonly parameters: object;
 }
 
 /** RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5). */
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 
-const ED25519: Scheme = { keyType: 'ed25519', hash: null, curve: undefined, bytes: 64, parameters: {} };
+const ED25519: Scheme = { keyType: 'ed25519', hash: null, curve: undefined, parameters: {} };
 
 /**
  * The signature algorithms that can be accepted (RFC 7518 section 3.1, RFC 8037, RFC 9864): a token cannot select anything
@@ -43,9 +41,9 @@ const SCHEMES = {
   PS256: rsa('sha256', PSS),
   PS384: rsa('sha384', PSS),
   PS512: rsa('sha512', PSS),
-  ES256: ecdsa('sha256', 'prime256v1', 64),
-  ES384: ecdsa('sha384', 'secp384r1', 96),
-  ES512: ecdsa('sha512', 'secp521r1', 132),
+  ES256: ecdsa('sha256', 'prime256v1'),
+  ES384: ecdsa('sha384', 'secp384r1'),
+  ES512: ecdsa('sha512', 'secp521r1'),
   EdDSA: ED25519,
   // RFC 9864 section 2.2: with the only curve that is accepted here, both names mean the same signature.
   Ed25519: ED25519,
@@ -58,12 +56,12 @@ export type Algorithm = keyof typeof SCHEMES;
 export const ALGORITHMS = Object.keys(SCHEMES) as readonly Algorithm[];
 
 function rsa(hash: string, parameters = {}): Scheme {
-  return { keyType: 'rsa', hash, curve: undefined, bytes: undefined, parameters };
+  return { keyType: 'rsa', hash, curve: undefined, parameters };
 }
 
 /** r and s concatenated, not DER (RFC 7518 section 3.4). */
-function ecdsa(hash: string, curve: string, bytes: number): Scheme {
-  return { keyType: 'ec', hash, curve, bytes, parameters: { dsaEncoding: 'ieee-p1363' } };
+function ecdsa(hash: string, curve: string): Scheme {
+  return { keyType: 'ec', hash, curve, parameters: { dsaEncoding: 'ieee-p1363' } };
 }
 
 /**
@@ -108,7 +106,7 @@ export function verificationCostUs({ asymmetricKeyType, asymmetricKeyDetails = {
  */
 export function verifySignature(token: SignedText, key: KeyObject, algorithm: Algorithm): void {
   try {
-    if (hasRightLength(token, key, algorithm) && verify(...argumentsOf(token, key, algorithm))) return;
+    if (verify(...argumentsOf(token, key, algorithm))) return;
   } catch (cause) {
     throw new AuthError('bad_signature', { cause });
   }
@@ -118,7 +116,7 @@ export function verifySignature(token: SignedText, key: KeyObject, algorithm: Al
 /** The same in libuv's thread pool. Rejects with an AuthError `bad_signature`. */
 export async function verifySignatureInPool(token: SignedText, key: KeyObject, algorithm: Algorithm): Promise<void> {
   try {
-    if (hasRightLength(token, key, algorithm) && (await verifyInPool(...argumentsOf(token, key, algorithm)))) return;
+    if (await verifyInPool(...argumentsOf(token, key, algorithm))) return;
   } catch (cause) {
     throw new AuthError('bad_signature', { cause });
   }
@@ -131,18 +129,14 @@ type VerifyArguments = [hash: string | null, data: Buffer, key: VerifyKeyObjectI
 
 function argumentsOf({ signingInput, signature }: SignedText, key: KeyObject, algorithm: Algorithm): VerifyArguments {
   const { hash, parameters } = SCHEMES[algorithm];
+  // RFC 8017 section 8.1.2, step 1. OpenSSL checks it for PKCS #1 v1.5 only: for PSS it would accept a signature without its leading
+  // zero bytes, and so a second spelling of the same token.
+  if (parameters === PSS && signature.length !== Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)) {
+    throw new RangeError('the signature is not as long as the modulus');
+  }
   return [hash, Buffer.from(signingInput, 'latin1'), ownMembers({ key, ...parameters }), signature];
 }
 
-/**
- * Whether a signature is as long as the modulus of an RSA key (RFC 8017 section 8.1.2, step 1). OpenSSL checks it for
- * PKCS #1 v1.5 only: for PSS it would accept a signature without its leading zero bytes, and so a second spelling of the
- * same token.
- */
-function hasRightLength({ signature }: SignedText, key: KeyObject, algorithm: Algorithm): boolean {
-  if (SCHEMES[algorithm].parameters !== PSS) return true;
-  return signature.length === Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
-}
 /**
  * A signature that costs more is verified in libuv's thread pool. Handing one over costs up to as much as one of P-256: the
  * job, the wake-ups, and responses that are sent one by one (docs/maintainers/performance.md).
@@ -183,16 +177,6 @@ interface Verification {
   readonly callers?: Caller[];
 }
 
-/** A signature of the next turn. */
-interface InTurn {
-  readonly token: SignedText;
-  readonly ending: string;
-  readonly key: CostedKey;
-  readonly algorithm: Algorithm;
-  readonly resolve: (key: CostedKey) => void;
-  readonly reject: (refusal: AuthError) => void;
-}
-
 /**
  * Verifies signatures, each token once while several requests wait for it.
  *
@@ -203,7 +187,8 @@ interface InTurn {
  */
 export class SignatureVerifier {
   readonly #underWay = new Map<string, Verification>();
-  readonly #turn: InTurn[] = [];
+  /** Verifies the signatures of the next turn. */
+  readonly #turn: (() => void)[] = [];
   readonly #defer: (task: () => void) => void;
   readonly #now: () => number;
   readonly #pool = new FairQueue(LIMITS_US, 'signatures');
@@ -241,9 +226,17 @@ export class SignatureVerifier {
   }
 
   #verifyInTurn(token: SignedText, ending: string, key: CostedKey, algorithm: Algorithm): Verification {
-    const verified = new Promise<CostedKey>((resolve, reject) => {
+    const verified = new Promise<CostedKey>((resolve, reject: (refusal: AuthError) => void) => {
       if (this.#turn.length === 0) this.#defer(() => this.#runTurn());
-      this.#turn.push({ token, ending, key, algorithm, resolve, reject });
+      this.#turn.push(() => {
+        this.#underWay.delete(ending);
+        try {
+          verifySignature(token, key.key, algorithm);
+          resolve(key);
+        } catch (error) {
+          reject(error as AuthError);
+        }
+      });
     });
     return { token, key, verified };
   }
@@ -251,14 +244,8 @@ export class SignatureVerifier {
   #runTurn(): void {
     const endMs = this.#now() + MAX_TURN_MS;
     let count = 0;
-    for (const { token, ending, key, algorithm, resolve, reject } of this.#turn) {
-      this.#underWay.delete(ending);
-      try {
-        verifySignature(token, key.key, algorithm);
-        resolve(key);
-      } catch (error) {
-        reject(error as AuthError);
-      }
+    for (const verifyNext of this.#turn) {
+      verifyNext();
       if (++count === MAX_PER_TURN || this.#now() >= endMs) break;
     }
     this.#turn.splice(0, count);

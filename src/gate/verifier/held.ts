@@ -6,7 +6,7 @@ import type { Reason } from '../core/reasons';
 import { subjectCaller } from '../core/subject-caller';
 import type { Auth } from './options';
 import type { GateSettings } from './read-options';
-import type { GateVerifier } from './verifier';
+import type { GateVerifier } from './gate-verifier';
 
 /** Why something that was held has to end: why a request would be refused, or that the gate was closed. */
 type HoldEnd = Reason | 'gate_closed';

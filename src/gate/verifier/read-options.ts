@@ -7,7 +7,6 @@ import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
 import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
-import type { ClaimRules } from '../token/verify';
 import { OPAQUE_OPTION } from '../token/opaque-options';
 import type { Jwks } from '../token/keys/key-set';
 import type { KeyStore } from '../token/keys/key-store';
@@ -35,10 +34,6 @@ const ISSUER_URL = option('a non-empty string', (given, at) => {
   return given;
 });
 
-const KEY_SET = option('a JSON Web Key Set', (given) => {
-  return typeof given === 'object' && given !== null ? (given as Jwks) : undefined;
-});
-
 const AUDIENCE = 'the aud of your API: a non-empty string, or an array of them';
 
 /** Up to a day. */
@@ -52,7 +47,7 @@ export const ISSUER_OPTIONS = {
   clientIds: option('an array of client ids', readStrings),
   authUrl: ISSUER_URL,
   jwksUri: option.string(),
-  keys: KEY_SET,
+  keys: option('a JSON Web Key Set', (given) => (typeof given === 'object' && given ? (given as Jwks) : undefined)),
   preset: option.oneOf(PRESET_NAMES),
   algorithms: option(SOME_ALGORITHMS, acceptedAlgorithms, ALGORITHMS),
   scopes: SCOPES_OPTION,
@@ -132,10 +127,14 @@ const INTERNALS: GateInternals = { pollMs: 5_000, readTimeoutMs: 5_000, verified
 export type GateDependencies = ValuesOf<typeof DEPENDENCIES> & GateInternals;
 
 /** Checked options of one gate. */
-export type GateSettings = ReturnType<typeof completeGate>;
+export type GateSettings = ReturnType<typeof readGate> & GateInternals;
+
+/** The options of a gate, and of one issuer, each checked by itself. */
+type GateValues = ValuesOf<typeof GATE_OPTIONS>;
+type IssuerValues = ValuesOf<typeof ISSUER_OPTIONS>;
 
 /** Checked options of one issuer. */
-export type IssuerSettings = ReturnType<typeof completeIssuer>;
+export type IssuerSettings = ReturnType<typeof readIssuer>;
 
 const SHARED_SECRET = 'a shared secret verifies no token: have the issuer sign with a key pair, whose keys are fetched';
 
@@ -153,13 +152,13 @@ function acceptedAlgorithms(given: unknown): ReturnType<typeof readAlgorithms> {
  * @throws TypeError naming the option, what was got and what is expected.
  */
 export function readGateOptions(given: AuthenticateOptions, internals: Partial<GateInternals> = {}): GateSettings {
-  if (attempt(() => Object.hasOwn(given, 'secret'))) throw wrong(`unknown option "secret"; ${SHARED_SECRET}`);
-  const values = readOptions(FACTORY, given, GATE_OPTIONS, { alsoKnown: ['issuers', ...ISSUER_NAMES] });
-  return completeGate({ ...values, ...INTERNALS, ...internals }, given);
+  return { ...readGate(given), ...INTERNALS, ...internals };
 }
 
-function completeGate(values: ValuesOf<typeof GATE_OPTIONS> & GateInternals, given: AuthenticateOptions) {
-  const { optional, allowHttp, resource, possession, possessionRequired, exposeReasons } = values;
+function readGate(given: AuthenticateOptions) {
+  if (attempt(() => Object.hasOwn(given, 'secret'))) throw wrong(`unknown option "secret"; ${SHARED_SECRET}`);
+  const values = readOptions(FACTORY, given, GATE_OPTIONS, { alsoKnown: ['issuers', ...ISSUER_NAMES] });
+  const { optional, resource, possession, possessionRequired, exposeReasons } = values;
   if (possessionRequired && possession.length === 0) {
     throw wrong('option "possessionRequired" needs "possession": the kinds of proof, one of which is required');
   }
@@ -167,33 +166,21 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS> & GateInternals, giv
     ...values,
     /** Schemes of their own with which tokens may come. */
     challenges: possession.flatMap((kind) => kind.challenge({ resource }) ?? []),
-    issuers: readIssuers(given, {
-      confirmations: possession.map(({ confirmation }) => confirmation),
-      checkUrl: urlCheck(FACTORY, allowHttp),
-      keyStore: values.keyStore,
-    }),
+    issuers: readIssuers(given, values),
     unguarded: values.unguarded ?? (optional ? 'allow' : 'warn'),
     exposeReasons: exposeReasons ?? process.env['NODE_ENV'] !== 'production',
   };
 }
 
-/** What the options of a gate mean for each of its issuers. */
-interface SharedSettings {
-  readonly confirmations: ClaimRules['confirmations'];
-  /** Throws a TypeError for a URL without TLS. */
-  readonly checkUrl: (url: string, what: string) => void;
-  readonly keyStore: KeyStore | undefined;
-}
-
-function readIssuers(given: AuthenticateOptions, shared: SharedSettings): readonly IssuerSettings[] {
-  if (!Object.hasOwn(given, 'issuers')) return [readIssuer(given, shared, GATE_NAMES)];
+function readIssuers(given: AuthenticateOptions, gate: GateValues): readonly IssuerSettings[] {
+  if (!Object.hasOwn(given, 'issuers')) return [readIssuer(given, gate, GATE_NAMES)];
   const { issuers } = given as { readonly issuers?: unknown };
   const stray = ISSUER_NAMES.find((name) => Object.hasOwn(given, name) && Reflect.get(given, name) !== undefined);
   if (stray) throw wrong(`option "${stray}" goes into each entry of "issuers", not next to it`);
   if (!isList(issuers) || issuers.length === 0) {
     return refuseOption({ factory: FACTORY, name: 'issuers' }, 'an array of at least one issuer', issuers);
   }
-  const settings = issuers.map((issuer) => readIssuer(issuer, shared));
+  const settings = issuers.map((issuer) => readIssuer(issuer, gate));
   if (new Set(settings.map(({ issuer }) => issuer)).size < settings.length) {
     throw wrong('option "issuers" names one issuer twice');
   }
@@ -204,24 +191,25 @@ function readIssuers(given: AuthenticateOptions, shared: SharedSettings): readon
   return settings;
 }
 
-function readIssuer(given: unknown, shared: SharedSettings, alsoKnown: readonly string[] = []): IssuerSettings {
-  return completeIssuer(readOptions(FACTORY, given, ISSUER_OPTIONS, { alsoKnown }), shared);
-}
-
-function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, shared: SharedSettings) {
-  const { issuer, authUrl = issuer, jwksUri, keys, opaque, generationSource, ...others } = values;
-  const { audience: _audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
-  checkUrls(values, shared);
+function readIssuer(given: unknown, gate: GateValues, alsoKnown: readonly string[] = []) {
+  const values: IssuerValues = readOptions(FACTORY, given, ISSUER_OPTIONS, { alsoKnown });
+  const { audience: _audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = values;
+  const checkUrl = urlCheck(FACTORY, gate.allowHttp);
+  checkUrls(values, checkUrl);
   requireClients(values);
-  const presetChoice = presetOf(issuer, values.preset);
+  const presetChoice = presetOf(values.issuer, values.preset);
   const preset: Preset = PRESETS[presetChoice.name];
   const { generationClaim = preset.stampedClaim } = values;
   const generationPath = readClaimPath(generationClaim);
   return {
     ...plain,
-    ...shared,
-    ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset, presetChoice },
-    presetName: presetChoice.name,
+    keyStore: gate.keyStore,
+    confirmations: gate.possession.map(({ confirmation }) => confirmation),
+    /** Throws a TypeError for a URL without TLS. */
+    checkUrl,
+    authUrl: values.authUrl ?? values.issuer,
+    preset,
+    presetChoice,
     ...audiencesOf(values, preset),
     /** Name of the claim, and where it is; `undefined`: the check is off. */
     generationClaim: generationPath?.join('.'),
@@ -236,7 +224,7 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, shared: SharedS
 /** Their accounts are anybody's, and get tokens with any `aud`. */
 const SIGN_FOR_EVERYBODY = ['token.actions.githubusercontent.com', 'gitlab.com', 'accounts.google.com'];
 
-function requireClients({ issuer, clientIds }: ValuesOf<typeof ISSUER_OPTIONS>): void {
+function requireClients({ issuer, clientIds }: IssuerValues): void {
   const host = parseUrl(issuer)?.hostname ?? issuer;
   if (clientIds || !SIGN_FOR_EVERYBODY.includes(host)) return;
   const why = `${host} signs tokens for everybody, with any aud: name the accepted callers, such as "sub:<sub of yours>"`;
@@ -244,7 +232,7 @@ function requireClients({ issuer, clientIds }: ValuesOf<typeof ISSUER_OPTIONS>):
 }
 
 /** With given keys nothing is fetched from the issuer, so its name need not be a URL. */
-function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: SharedSettings): void {
+function checkUrls(values: IssuerValues, checkUrl: ReturnType<typeof urlCheck>): void {
   const { issuer, authUrl, jwksUri, keys, opaque, generationSource } = values;
   if (keys && jwksUri !== undefined) throw wrong('give "keys" or "jwksUri", not both');
   if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
@@ -261,7 +249,7 @@ function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: Shared
  * The audiences of JWTs, and those of opaque tokens. `false` is for presets whose issuers can leave `aud` out, and for the
  * introspection responses of an issuer without JWTs, where `clientIds` says who may call; then no JWT is accepted.
  */
-function audiencesOf({ audience, clientIds, keys, opaque }: ValuesOf<typeof ISSUER_OPTIONS>, preset: Preset) {
+function audiencesOf({ audience, clientIds, keys, opaque }: IssuerValues, preset: Preset) {
   const { audienceCanBeAbsent } = preset;
   if (audience === false && audienceCanBeAbsent) return { audiences: false, opaqueAudiences: false } as const;
   const list = isList(keys) ? keys : (keys as { readonly keys?: readonly object[] } | undefined)?.keys;

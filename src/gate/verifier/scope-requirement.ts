@@ -65,7 +65,9 @@ export function describeLack(granted: readonly string[], requirement: ScopeRequi
   const looked = granted.slice(0, MAX_LOOKED);
   const near = looked.filter((scope) => resources.includes(resourceOf(scope)));
   const needs = `needs ${isAnyOf(requirement) && needed.length > 1 ? 'one of ' : ''}${listed(needed)}`;
-  const alike = looked.find((scope) => !needed.includes(scope) && needed.some((one) => isAlike(scope, one)));
+  const alike = looked.find((scope) => {
+    return !needed.includes(scope) && needed.some((one) => one.toLowerCase() === scope.toLowerCase());
+  });
   const hint = alike === undefined ? '' : `; scopes are compared by case, and ${listed([alike])} is another one`;
   return `${needs}, has ${listed(near.length > 0 ? near : granted, granted.length)}${hint}${joinedHint(looked)}`;
 }
@@ -77,10 +79,6 @@ function joinedHint(granted: readonly string[]): string {
   return joined.includes(' ')
     ? '; one member of an array has several scopes: have the issuer make each a member of its own'
     : '; scopes are joined by commas: have the issuer put blanks between them (RFC 6749 section 3.3)';
-}
-
-function isAlike(scope: string, other: string): boolean {
-  return scope.toLowerCase() === other.toLowerCase();
 }
 
 /** `orders` of `orders:write`. */

@@ -1,14 +1,9 @@
 import { AuthError } from '../../../src/gate/core/errors';
-import { claimsCheck, isUnverified, TokenVerifier } from '../../../src/gate/token/verify';
-import type { ClaimRules } from '../../../src/gate/token/verify';
+import type { ClaimRules } from '../../../src/gate/token/claims';
+import { checkClaims } from '../../../src/gate/verifier/steps';
 import { PRESETS } from '../../../src/gate/token/presets';
-import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
+import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS } from '../../support/issuer';
 import type { Members } from '../../support/issuer';
-import { parseToken } from '../../../src/gate/token/jws';
-import { staticKeys } from '../../../src/gate/token/keys/key-set';
-import type { KeySource } from '../../../src/gate/token/keys/key-set';
-import { SignatureVerifier } from '../../../src/gate/token/signature';
-import { jwks, newKey, testKey } from '../../support/keys';
 
 const NO_CLIENT = 'the client is not one of the accepted ones';
 const TOO_LONG = 'exp - iat is 86401 s, at most 86400 s are accepted';
@@ -35,22 +30,23 @@ const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false
 /** The claims as they are read, or the reason of the refusal with what operators are told. */
 function outcome(changes: Record<string, unknown>, rules: Partial<ClaimRules> = {}): unknown {
   try {
-    return claimsCheck({ ...RULES, ...rules }, () => NOW_MS)({ ...goodClaims(), ...changes });
+    return checkClaims({ ...goodClaims(), ...changes }, { ...RULES, ...rules }, NOW_MS);
   } catch (error) {
     const { reason, privateDetail } = error as AuthError;
     return [reason, privateDetail];
   }
 }
 
-describe('claimsVerifier()', () => {
+describe('checkClaims()', () => {
   it('reads what the rest of the gate needs, times in ms', () => {
     const claims = { ...goodClaims(), nbf: NOW - 0.5 };
     expect(outcome({ nbf: NOW - 0.5 })).toEqual({
-      issuer: ISSUER,
       claims,
       clientId: 'pos-17',
       subject: 'pos-17',
       tokenId: 'c0ffee',
+      audiences: [AUDIENCE],
+      issuedAtMs: NOW_MS - 60_000,
       expiresAtMs: NOW_MS + 3_540_000,
       acceptedFromMs: NOW_MS - 10_500,
       acceptedUntilMs: NOW_MS + 3_550_000,
@@ -199,86 +195,13 @@ describe('the times of a token, to the millisecond', () => {
     ['exp', NOW * 1000 + 69_999, undefined],
     ['exp', NOW * 1000 + 70_000, 'expired'],
   ])('%s at %i with a tolerance of 10 s: %p', (_claim, nowMs, reason) => {
-    const check = (): unknown => claimsCheck(RULES, () => nowMs)(claims);
+    const check = (): unknown => checkClaims(claims, RULES, nowMs);
     if (reason === undefined) expect(check()).toMatchObject({ acceptedFromMs: NOW * 1000 - 10_000 });
     else expect(check).toThrow(new AuthError(reason as 'expired'));
   });
 
   it('refuses a token that is both expired and not valid yet as expired', () => {
     const both = { ...claims, nbf: NOW + 60, exp: NOW - 20 };
-    expect(() => claimsCheck(RULES, () => NOW * 1000)(both)).toThrow(new AuthError('expired'));
-  });
-});
-
-const keys = staticKeys(jwks(testKey()));
-
-const clock = (): number => NOW_MS;
-const verifyClaims = claimsCheck(RULES, clock);
-
-const verifierWith = (source: KeySource): TokenVerifier =>
-  new TokenVerifier({ rules: RULES, algorithms: ['ES256'], keys: source, signatures: new SignatureVerifier(), clock });
-const verifier = verifierWith(keys);
-
-/** The reason of the refusal; `undefined` for a token that passes. */
-async function refusalOf(raw: string, using = verifier): Promise<unknown> {
-  const parsed = parseToken(raw);
-  try {
-    await using.verifySignature(parsed);
-    verifyClaims(parsed.claims);
-    return undefined;
-  } catch (error) {
-    return (error as AuthError).reason;
-  }
-}
-
-/** The same keys from a source that has to fetch them first. */
-const slowKeys: KeySource = { ...keys, find: async (header, checkToken) => keys.find(header, checkToken) };
-const noKeys: KeySource = { ...keys, find: () => Promise.reject(new AuthError('keys_unavailable')) };
-
-describe('TokenVerifier', () => {
-  it('returns the key of the signature, cached or fetched first', async () => {
-    const expected = { keyId: testKey().kid };
-    expect(await verifier.verifySignature(parseToken(good))).toMatchObject(expected);
-    expect(await verifierWith(slowKeys).verifySignature(parseToken(good))).toMatchObject(expected);
-  });
-
-  const good = token();
-  const forged = { key: newKey('ES256', testKey().kid) };
-  /** Each token has the fault of its row and of all rows after it. */
-  it.each<[string, string, string | undefined]>([
-    ['nothing', good, undefined],
-    ['claims', token({ claims: { exp: NOW - 60 } }), 'expired'],
-    ['signature', token({ ...forged, claims: { exp: NOW - 60 } }), 'bad_signature'],
-    ['key', token({ key: testKey('ES256', 'other') }), 'unknown_key'],
-    ['type', token({ key: testKey('ES256', 'other'), header: { typ: 'jwt' } }), 'wrong_type'],
-    ['algorithm', token({ key: testKey('ES384', 'other'), header: { typ: 'jwt' } }), 'algorithm_not_allowed'],
-  ])('makes its checks in order, the first that fails decides: %s', async (_what, raw, expected) => {
-    expect(await refusalOf(raw)).toBe(expected);
-    expect(await refusalOf(raw, verifierWith(slowKeys))).toBe(expected);
-  });
-
-  it.each<[string, Members, string]>([
-    ['type of a claim', { exp: 'soon' }, 'invalid_claims'],
-    ['issuer', { iss: 'https://staging.test' }, 'wrong_issuer'],
-    ['audience', { aud: 'https://staging.test' }, 'wrong_audience'],
-    ['end', { exp: NOW - 60 }, 'expired'],
-    ['beginning', { nbf: NOW + 60 }, 'not_yet_valid'],
-    ['lifetime', { exp: NOW + 90_000 }, 'lifetime_too_long'],
-    ['confirmation', { cnf: { jkt: 'x' } }, 'sender_constrained'],
-  ])('checks the %s of a token before an unknown key, and after a known one', async (_what, claims, expected) => {
-    const other = parseToken(token({ key: testKey('ES256', 'other'), claims }));
-    for (const using of [verifier, verifierWith(slowKeys)]) {
-      const refusal = await (async () => using.verifySignature(other))().catch((error: AuthError) => error);
-      const [, why] = outcome(claims) as [string, string?];
-      const privateDetail = [...(why ? [why] : []), 'its key is unknown, and was not asked for'].join('; ');
-      expect(refusal).toMatchObject({ reason: expected, privateDetail });
-      expect(isUnverified(refusal as AuthError)).toBe(true);
-    }
-    expect(await refusalOf(token({ claims }))).toBe(expected);
-    expect(await refusalOf(token({ ...forged, claims }))).toBe('bad_signature');
-  });
-
-  it('rejects with an outage of the keys', async () => {
-    expect(await refusalOf(good, verifierWith(noKeys))).toBe('keys_unavailable');
+    expect(() => checkClaims(both, RULES, NOW * 1000)).toThrow(new AuthError('expired'));
   });
 });

@@ -1,5 +1,5 @@
 import { AuthError } from '../../../src/gate/index';
-import { GateVerifier } from '../../../src/gate/verifier/verifier';
+import { GateVerifier } from '../../../src/gate/verifier/gate-verifier';
 import type { Verifier } from '../../../src/gate/verifier/verifier';
 import { readGateOptions } from '../../../src/gate/verifier/read-options';
 import { fakeTime } from '../../support/fake-time';

@@ -11,13 +11,14 @@ import {
   SIGNATURE_REMOVED,
 } from '../../token/jws';
 import type { UnverifiedToken } from '../../token/jws';
-import { isForItsClient, PRESET_NAMES, presetOf, PRESETS, signOfIdToken } from '../../token/presets';
+import { isForItsClient, signOfIdToken } from '../../token/claims';
+import { PRESET_NAMES, presetOf, PRESETS } from '../../token/presets';
 import type { Preset, PresetName } from '../../token/presets';
 import { BEHIND_PROXY, isWithoutTls } from '../../token/keys/fetch-keys';
 import { isScopeToken, namesAt, namesOfClaim, SCOPES_OPTION, wrongTypeAt } from '../../token/scopes';
 import type { ScopeClaim, ScopeRule } from '../../token/scopes';
 import type { JsonObject } from '../../net/strict-json';
-import { originOf } from '../../verifier/issuer';
+import { originOf } from '../../verifier/trusted-token';
 import type { Auth, IssuerOptions } from '../../verifier/options';
 import type { GateSettings } from '../../verifier/read-options';
 import { fitsAnyServer, hasType, lackOf, recognizeToken } from './recognition';

@@ -2,7 +2,7 @@ import type { AuthError } from '../../core/errors';
 import { silentLogger } from '../../core/logger';
 import { REASONS } from '../../core/reasons';
 import { bearerToken } from '../../token/bearer';
-import type { GateVerifier } from '../../verifier/verifier';
+import type { GateVerifier } from '../../verifier/gate-verifier';
 import type { GateRequest } from '../request-state';
 import type * as Advice from './advice';
 

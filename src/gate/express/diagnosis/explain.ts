@@ -5,8 +5,8 @@ import { describe } from '../../core/words';
 import type { Auth } from '../../verifier/options';
 import { describeLack, readRequirement, satisfies } from '../../verifier/scope-requirement';
 import { confirmationsOf } from '../../possession/possession';
-import { isUnverified } from '../../token/verify';
-import { gateOf } from '../../verifier/verifier';
+import { gateOf } from '../../verifier/gate-verifier';
+import { isUnverified } from '../../verifier/steps';
 import { authenticate } from '../authenticate';
 import { scopeHint } from './advice';
 

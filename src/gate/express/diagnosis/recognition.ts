@@ -1,7 +1,8 @@
 import type { UnverifiedToken } from '../../token/jws';
 import { attempt } from '../../core/objects';
 import { presetOfUrl, PRESETS, type Preset, type PresetName } from '../../token/presets';
-import { claimsCheck, REGISTERED_CONFIRMATIONS } from '../../token/verify';
+import { REGISTERED_CONFIRMATIONS } from '../../token/claims';
+import { checkClaims } from '../../verifier/steps';
 import type { JsonObject } from '../../net/strict-json';
 
 /** What a token shows of itself. */
@@ -96,10 +97,16 @@ export function lackOf(claims: JsonObject, preset: Preset): readonly string[] {
 export function fitsAnyServer({ header, claims }: Shape): boolean {
   const { jwt: preset } = PRESETS;
   if (!hasType(header, preset) || isOfAnotherKind(claims) || lackOf(claims, preset).length > 0) return false;
-  const ofToken = { issuer: String(claims['iss']), audiences: false, clientIds: undefined } as const;
-  const times = { clockToleranceMs: Infinity, maxTokenAgeMs: Infinity };
-  const check = claimsCheck({ preset, ...ofToken, ...times, confirmations: [...REGISTERED_CONFIRMATIONS] }, Date.now);
-  return attempt(() => check(claims)) !== undefined;
+  const rules = {
+    preset,
+    issuer: String(claims['iss']),
+    audiences: false,
+    clientIds: undefined,
+    clockToleranceMs: Infinity,
+    maxTokenAgeMs: Infinity,
+    confirmations: [...REGISTERED_CONFIRMATIONS],
+  } as const;
+  return attempt(() => checkClaims(claims, rules, Date.now())) !== undefined;
 }
 
 /** Whether a preset accepts the `typ` of a token. */

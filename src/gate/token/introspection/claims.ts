@@ -1,9 +1,8 @@
 import { AuthError } from '../../core/errors';
-import type { Clock } from '../../core/clock';
 import { ownMembers } from '../../core/objects';
 import type { JsonObject } from '../../net/strict-json';
 import type { Preset } from '../presets';
-import { claimsCheck, isBoundByDpop, type ClaimRules, type ClaimsCheck } from '../verify';
+import { isBoundByDpop, type ClaimRules } from '../claims';
 
 /**
  * Members in which servers name the kind of a token: `token_type` (RFC 7662 section 2.2), `token_use` (Ory Hydra), `typ`
@@ -25,27 +24,24 @@ export function presetOfResponses(preset: Preset, clientCanBeSubject: boolean): 
 }
 
 /**
- * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
- * issuer itself responded.
+ * The claims in an introspection response, which are then checked like those of a JWT. `iss` may be missing, because the issuer
+ * itself responded.
  *
  * @param rules - with the preset of responses
+ * @throws AuthError `wrong_type`, `sender_constrained` or `invalid_claims`
  */
-export function introspectedClaimsCheck(rules: ClaimRules, clock: Clock): ClaimsCheck {
-  const { issuer, preset } = rules;
-  const verifyClaims = claimsCheck(rules, clock);
-
-  return function verifyIntrospected(given) {
-    for (const member of KIND_MEMBERS) checkKind(given[member], given);
-    if (given['iat'] === undefined && !rules.issueTimeCanBeAbsent) {
-      throw new AuthError('invalid_claims', WITHOUT_ISSUE_TIME);
-    }
-    const hasClient = preset.clientIdClaims.some((name) => given[name] !== undefined);
-    const { sub } = given;
-    if (!hasClient && !(preset.clientCanBeSubject && typeof sub === 'string' && sub !== '')) {
-      throw new AuthError('invalid_claims', WITHOUT_CLIENT);
-    }
-    return verifyClaims('iss' in given ? given : ownMembers({ iss: issuer, ...given }));
-  };
+export function claimsOfResponse(
+  response: JsonObject,
+  { issuer, preset, issueTimeCanBeAbsent }: ClaimRules,
+): JsonObject {
+  for (const member of KIND_MEMBERS) checkKind(response[member], response);
+  if (response['iat'] === undefined && !issueTimeCanBeAbsent) throw new AuthError('invalid_claims', WITHOUT_ISSUE_TIME);
+  const hasClient = preset.clientIdClaims.some((name) => response[name] !== undefined);
+  const { sub } = response;
+  if (!hasClient && !(preset.clientCanBeSubject && typeof sub === 'string' && sub !== '')) {
+    throw new AuthError('invalid_claims', WITHOUT_CLIENT);
+  }
+  return 'iss' in response ? response : ownMembers({ iss: issuer, ...response });
 }
 
 const WITHOUT_CLIENT = {

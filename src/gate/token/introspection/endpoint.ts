@@ -1,7 +1,7 @@
 import type { Schedule } from '../../core/clock';
 import { ownMembers } from '../../core/objects';
 import { clientAuthorization, loggableUrl } from '../../core/urls';
-import { FetchError, fetchObject, OutgoingRequests, unlessAborted } from '../../net/http';
+import { FetchError, fetchObject, OutgoingRequests, unlessAborted, type FetchOptions } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
 import { discoverEndpoint, type DiscoveryOptions } from '../keys/fetch-keys';
 import type { OpaqueOptions } from '../opaque-options';
@@ -14,18 +14,19 @@ const LOOKUP_TIMEOUT_MS = 5_000;
 
 /** Makes the function that asks the introspection endpoint about a token (RFC 7662 section 2). */
 export function introspectionEndpoint(
-  options: Omit<DiscoveryOptions, 'signal'> & OpaqueOptions & { readonly schedule: Schedule },
+  { url: given, clientId, clientSecret }: OpaqueOptions,
+  { issuer, authUrl, checkUrl }: Omit<DiscoveryOptions, keyof FetchOptions>,
+  { schedule, ...limits }: Pick<FetchOptions, 'fetch' | 'maxBytes'> & { readonly schedule: Schedule },
 ): AskAbout {
-  const { url: given, clientId, clientSecret, authUrl } = options;
   const headers = ownMembers({ authorization: clientAuthorization(clientId, clientSecret) });
-  const requests = new OutgoingRequests(options.schedule);
+  const requests = new OutgoingRequests(schedule);
   /** The URL in the metadata, which is looked up again after a call that failed. */
   let found: Promise<string> | undefined;
 
   function find(signal: AbortSignal): Promise<string> {
     // A time limit of its own: that of the first call which waits must not end the lookup for the others.
     found ??= requests.run(LOOKUP_TIMEOUT_MS, (limit) =>
-      discoverEndpoint('introspection_endpoint', { ...options, signal: limit }),
+      discoverEndpoint('introspection_endpoint', { issuer, authUrl, checkUrl, ...limits, signal: limit }),
     );
     return unlessAborted(signal, `the metadata of ${loggableUrl(authUrl)}`, found);
   }
@@ -33,7 +34,7 @@ export function introspectionEndpoint(
   async function ask(token: string, signal: AbortSignal): Promise<JsonObject | undefined> {
     const url = given ?? (await find(signal));
     const form = new URLSearchParams({ token, token_type_hint: 'access_token' });
-    const response = await fetchObject(url, { ...options, signal, headers, form });
+    const response = await fetchObject(url, { ...limits, signal, headers, form });
     if (response['active'] === false) return undefined;
     if (response['active'] === true) return response;
     throw new FetchError(`${loggableUrl(url)} did not say whether the token is active`, { status: 200 });

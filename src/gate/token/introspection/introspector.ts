@@ -30,6 +30,8 @@ const RESPONSE_TIMEOUT_MS = 5_000;
 const INACTIVE_MS = 5_000;
 /** Calls: 16 at the same time where one unit is alone. */
 const LIMITS = { running: 32, waiting: 256 };
+/** Begins the tokens that no caller has chosen. */
+const MADE_UP = 'made-up-by-tillgate-';
 const MAX_ACTIVE = 5_000;
 const MAX_INACTIVE = 10_000;
 const SHARED_ADDRESS =
@@ -61,10 +63,7 @@ export class Introspector<Known extends object> {
     this.#requests = new OutgoingRequests(options.schedule);
     this.#endpoint = new Availability({
       ...options,
-      probe: () =>
-        this.#requests.run(RESPONSE_TIMEOUT_MS, (signal) =>
-          this.#askAbout(`made-up-by-tillgate-${randomUUID()}`, signal),
-        ),
+      probe: () => this.#requests.run(RESPONSE_TIMEOUT_MS, (signal) => this.#askAbout(MADE_UP + randomUUID(), signal)),
     });
     this.#activity = new ActivityPublisher('introspection', options.issuer, () => ({ waiting: this.#inFlight.size }));
     this.#activity.publish('opened');

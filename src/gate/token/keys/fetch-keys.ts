@@ -4,7 +4,7 @@ import type * as jwksRsa from 'jwks-rsa';
 import { errorLabel, type Logger } from '../../core/logger';
 import { attempt, isObject, ownMembers } from '../../core/objects';
 import { loggableUrl, parseUrl } from '../../core/urls';
-import { FetchError, fetchObject, type FetchOptions } from '../../net/http';
+import { FetchError, fetchObject, type Fetch, type FetchOptions } from '../../net/http';
 import type { JsonObject } from '../../net/strict-json';
 import type { Preset } from '../presets';
 import { toVerificationKey, unsuitable, type VerificationKey } from './key-set';
@@ -102,6 +102,13 @@ export class NoUsableKey extends FetchError {
 const MAX_KEYS = 200;
 const MAX_WARNINGS = 100;
 
+/** Where the key set of an issuer is. */
+type KeySetSettings = Omit<DiscoveryOptions, keyof FetchOptions> & {
+  /** Default: discovered at every fetch, so that a changed `jwks_uri` is followed. */
+  readonly jwksUri: string | undefined;
+  readonly preset: Pick<Preset, 'tenantClaim'>;
+};
+
 /** Fetches the keys of one issuer, and reads a key set of it that was kept. Both reject with `NoUsableKey` where none is usable. */
 export interface KeyFetcher {
   /** Fetches once, until the signal aborts it. */
@@ -114,15 +121,11 @@ export interface KeyFetcher {
  * warning for each.
  */
 export function keyFetcher(
-  options: Omit<DiscoveryOptions, 'signal'> & {
-    /** URL of the key set. Default: discovered at every fetch, so that a changed `jwks_uri` is followed. */
-    readonly jwksUri: string | undefined;
-    readonly preset: Pick<Preset, 'tenantClaim'>;
-    readonly logger: Logger;
-  },
+  settings: KeySetSettings,
+  { fetch, logger }: { readonly fetch?: Fetch | undefined; readonly logger: Logger },
 ): KeyFetcher {
-  const limits = new TenantLimits(options);
-  const warnIgnored = warnerOf(options);
+  const limits = new TenantLimits(settings);
+  const warnIgnored = warnerOf(settings.issuer, logger);
   let known = new Map<string, VerificationKey>();
 
   async function read(jwks: readonly unknown[], jwksUri: string): Promise<FetchedKeys> {
@@ -161,20 +164,20 @@ export function keyFetcher(
 
   return {
     async fetch(signal) {
-      const bounds = { ...options, signal };
+      const bounds = { ...settings, fetch, signal };
       // It takes 50 ms, in which the key set is on its way. A gate that was closed meanwhile loads nothing.
       defer(() => void (signal.aborted || attempt(loadJwksRsa)));
-      const jwksUri = options.jwksUri ?? (await discoverEndpoint('jwks_uri', bounds));
+      const jwksUri = settings.jwksUri ?? (await discoverEndpoint('jwks_uri', bounds));
       let ageMs = 0;
       const jwks = await fetchJwks(jwksUri, { ...bounds, onHeaders: (header) => (ageMs = ageOf(header('age'))) });
       return { ...(await read(jwks, jwksUri)), ageMs };
     },
-    read: (jwks) => read(jwks, options.jwksUri ?? options.issuer),
+    read: (jwks) => read(jwks, settings.jwksUri ?? settings.issuer),
   };
 }
 
 /** Warns once of each key that is ignored. */
-function warnerOf({ issuer, logger }: { readonly issuer: string; readonly logger: Logger }) {
+function warnerOf(issuer: string, logger: Logger) {
   const warned = new Set<string>();
   return (given: unknown, why: string): void => {
     // Not String(): a kid can be an object without a text, and one odd key must not fail the others.
@@ -195,10 +198,7 @@ class TenantLimits {
   readonly #tenant: string;
   readonly #issuers: readonly string[];
 
-  constructor(
-    options: Pick<DiscoveryOptions, 'issuer'> & Pick<Parameters<typeof keyFetcher>[0], 'jwksUri' | 'preset'>,
-  ) {
-    const { issuer, jwksUri, preset } = options;
+  constructor({ issuer, jwksUri, preset }: KeySetSettings) {
     this.#isShared = preset.tenantClaim !== undefined;
     this.#tenant = /^https?:\/\/[^/]+\/([^/]+)/.exec(issuer)?.[1] ?? '';
     // Metadata that names the key set has been compared with the issuer: it is that of the same tenant.
@@ -242,15 +242,8 @@ async function fetchJwks(jwksUri: string, options: FetchOptions): Promise<readon
   return keys as readonly unknown[];
 }
 
-async function parseKeys(
-  jwksUri: string,
-  suitable: readonly JsonObject[],
-): Promise<{
-  /** Public keys by their places in the list. jwks-rsa leaves out what it cannot parse. */
-  readonly parsed: ReadonlyMap<number, string>;
-  /** What jwks-rsa rejected with, because it could parse none. */
-  readonly cause?: unknown;
-}> {
+/** The public keys by their places in the list: jwks-rsa leaves out what it cannot parse. `cause`: why it could parse none. */
+async function parseKeys(jwksUri: string, suitable: readonly JsonObject[]) {
   const { JwksClient } = loadJwksRsa();
   // The place is the kid, because several keys can have the same one.
   const keys = suitable.map((jwk, index) => ownMembers({ ...jwk, kid: String(index) }));
@@ -258,10 +251,10 @@ async function parseKeys(
   const client = new JwksClient({ jwksUri: loggableUrl(jwksUri), cache: false, rateLimit: false, fetcher });
   try {
     const found = (await client.getSigningKeys()).map(ownMembers);
-    return { parsed: new Map(found.map((key) => [Number(key.kid), key.getPublicKey()])) };
+    return { parsed: new Map(found.map((key) => [Number(key.kid), key.getPublicKey()])), cause: undefined };
   } catch (cause) {
     // jwks-rsa rejects when no key can be parsed.
-    return { parsed: new Map(), cause };
+    return { parsed: new Map<number, string>(), cause };
   }
 }
 

@@ -74,12 +74,8 @@ export function toVerificationKey(
 export function importKey(jwk: unknown, maxModulusBits = MAX_MODULUS_BITS): VerificationKey | string {
   const why = unsuitable(jwk);
   if (why !== undefined || !isObject(jwk)) return why ?? '';
-  try {
-    const key = createPublicKey(ownMembers({ key: jwk, format: 'jwk' as const }));
-    return toVerificationKey(jwk, key, maxModulusBits);
-  } catch {
-    return 'its key material is broken';
-  }
+  const key = attempt(() => createPublicKey(ownMembers({ key: jwk, format: 'jwk' as const })));
+  return key ? toVerificationKey(jwk, key, maxModulusBits) : 'its key material is broken';
 }
 
 /** Where the keys of one issuer come from. */
@@ -169,44 +165,46 @@ export type Jwks = { readonly keys: readonly object[] } | readonly object[];
  * @throws TypeError naming each key that cannot be used: the app chose these keys, so none is ignored silently.
  */
 export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
-  /** The one that was read last. */
-  let list: unknown = Symbol('none');
+  /** The one that was read last, with its keys, or why it cannot be used. */
+  let list: unknown;
   let keys: KeySet | undefined;
-  let known = new Map<string, VerificationKey>();
-  /** Why the latest list cannot be used. */
   let failure: unknown;
+  let known = new Map<string, VerificationKey>();
 
-  function current(): KeySet {
-    // Not `'keys' in jwks`: every array has a method of that name.
-    const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
-    if (latest !== list) [list, keys] = [latest, undefined];
-    else if (!keys) throw failure;
-    if (keys) return keys;
+  /** The keys of the latest list; `undefined` where that cannot be used. */
+  function current(): KeySet | undefined {
     try {
+      // Not `'keys' in jwks`: every array has a method of that name.
+      const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
+      if (latest === list && (keys || failure)) return keys;
+      list = latest;
+      keys = undefined;
       const named = readKeys(latest, canBeEmpty).map(([name, key]) => [name, known.get(name) ?? key] as const);
       known = new Map(named);
-      return (keys = new KeySet(named.map(([, key]) => key)));
+      keys = new KeySet(named.map(([, key]) => key));
+      return keys;
     } catch (error) {
       failure = error;
-      throw error;
+      return undefined;
     }
   }
 
-  current();
+  if (!current()) throw failure;
   return {
     find(header, checkToken) {
       const keySet = current();
-      if (keySet.size === 0) throw NO_KEYS;
+      if (!keySet) throw failure;
       const key = keySet.find(header);
       if (key) return key;
+      if (keySet.size === 0) throw NO_KEYS;
       checkToken();
       throw unknownKey(header);
     },
     // These two are called in timers too, where a list that was replaced by a broken one must not throw.
-    has: (key) => attempt(current)?.has(key) === true,
+    has: (key) => current()?.has(key) === true,
     ready: () => Promise.resolve(),
     status() {
-      const usable = attempt(current);
+      const usable = current();
       if (usable) return { state: 'fresh', keys: usable.size };
       return { state: 'unavailable', keys: 0, lastError: 'the given keys cannot be used' };
     },

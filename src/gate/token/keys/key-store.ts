@@ -18,8 +18,8 @@ export interface KeyStore {
 /** The key set of one issuer in a store. Neither function rejects: what fails is logged. */
 export interface KeptKeys {
   /** The set that an earlier process kept; `undefined` where none is kept, or it is not one of this issuer. */
-  load(): Promise<(FetchedKeys & { readonly fetchedAtMs: number }) | undefined>;
-  keep(jwks: readonly unknown[], fetchedAtMs: number): void;
+  readonly load: () => Promise<(FetchedKeys & { readonly fetchedAtMs: number }) | undefined>;
+  readonly keep: (jwks: readonly unknown[], fetchedAtMs: number) => void;
 }
 
 /** Version of the records: a process refuses those of a later one. */
@@ -27,25 +27,19 @@ const FORMAT = 1;
 /** A store that does not respond must not hold up the start for long. */
 const STORE_TIMEOUT_MS = 2_000;
 
-/** Keeps the key set of one issuer in a store. */
-export function keptKeys({
-  store,
-  readKeys,
-  issuer,
-  jwksUri,
-  clock,
-  schedule,
-  logger,
-}: {
-  readonly store: KeyStore;
-  readonly readKeys: KeyFetcher['read'];
+/** Whose key set a record has. Another URL is another key set. */
+interface RecordOwner {
   readonly issuer: string;
-  /** Part of the record: another URL is another key set. */
-  readonly jwksUri?: string | undefined;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
-  readonly logger: Logger;
-}): KeptKeys {
+  readonly jwksUri: string | undefined;
+}
+
+/** Keeps the key set of one issuer in a store. */
+export function keptKeys(
+  store: KeyStore,
+  fetcher: KeyFetcher,
+  { issuer, jwksUri }: RecordOwner,
+  { clock, schedule, logger }: { readonly clock: Clock; readonly schedule: Schedule; readonly logger: Logger },
+): KeptKeys {
   const outage = new Outage({ firstMs: 0, longestMs: 0 }, clock);
   const limited = <Value>(work: () => Promise<Value>): Promise<Value> =>
     withTimeLimit(called(work), STORE_TIMEOUT_MS, schedule, (limitMs) => new Error(`no response in ${limitMs} ms`));
@@ -56,7 +50,7 @@ export function keptKeys({
         const text = await limited(() => store.load(issuer));
         if (text === undefined) return undefined;
         const { jwks, fetchedAtMs } = readRecord(text, { issuer, jwksUri });
-        return { ...(await readKeys(jwks)), fetchedAtMs };
+        return { ...(await fetcher.read(jwks)), fetchedAtMs };
       } catch (error) {
         const isOwn = error instanceof KeyStoreError || error instanceof FetchError;
         const detail = isOwn ? error.message : errorLabel(error);
@@ -78,7 +72,7 @@ export function keptKeys({
 /** Why a record is not used. */
 class KeyStoreError extends Error {}
 
-function readRecord(text: string, of: { readonly issuer: string; readonly jwksUri: string | undefined }) {
+function readRecord(text: string, of: RecordOwner) {
   const record = attempt(() => parseJsonObject(Buffer.from(text)));
   if (!record) throw new KeyStoreError('the record is not a JSON object: it is broken');
   const { format, issuer, jwksUri, fetchedAtMs, keys } = record;

@@ -12,19 +12,18 @@ function endpointAt(
 ) {
   const sent: { readonly url: string; readonly init: RequestInit }[] = [];
   const time = fakeTime();
-  const askAbout = introspectionEndpoint({
-    ...{ url: ENDPOINT, issuer: ISSUER, authUrl: ISSUER, clientId: 'api:1', clientSecret: SECRET },
-    maxBytes: 1_000,
-    schedule: time.schedule,
-    checkUrl(url) {
-      if (!url.startsWith('https:')) throw new TypeError('not https');
-    },
-    fetch: (url, init) => {
-      sent.push({ url, init });
-      return Promise.resolve(respond(url));
-    },
-    ...options,
-  });
+  function checkUrl(url: string): void {
+    if (!url.startsWith('https:')) throw new TypeError('not https');
+  }
+  function fetch(url: string, init: RequestInit): Promise<Response> {
+    sent.push({ url, init });
+    return Promise.resolve(respond(url));
+  }
+  const askAbout = introspectionEndpoint(
+    { url: ENDPOINT, clientId: 'api:1', clientSecret: SECRET, ...options },
+    { issuer: ISSUER, authUrl: ISSUER, checkUrl },
+    { fetch, schedule: time.schedule, maxBytes: 1_000 },
+  );
   const { signal: never } = new AbortController();
   return { sent, time, ask: (token = 't', signal = never) => askAbout(token, signal) };
 }

@@ -75,16 +75,10 @@ describe('a key set', () => {
   } {
     const log = recordingLogger();
     const left = [...responses];
-    const { fetch: fetchKeys } = keyFetcher({
-      issuer: ISSUER,
-      authUrl: ISSUER,
-      jwksUri: `${ISSUER}/jwks?key=secret`,
-      checkUrl() {},
-      preset: PRESETS.rfc9068,
-      fetch: () => Promise.resolve(Response.json({ keys: left.shift() })),
-      maxBytes: 1_048_576,
-      logger: log,
-    });
+    const jwksUri = `${ISSUER}/jwks?key=secret`;
+    const settings = { issuer: ISSUER, authUrl: ISSUER, jwksUri, checkUrl() {}, preset: PRESETS.rfc9068 };
+    const fetch = () => Promise.resolve(Response.json({ keys: left.shift() }));
+    const { fetch: fetchKeys } = keyFetcher(settings, { fetch, logger: log });
     return { fetchKeys: () => fetchKeys(new AbortController().signal), log };
   }
   const fetched = async (...keys: readonly unknown[]): Promise<FetchedKeys['keys']> =>
