@@ -6,6 +6,23 @@ const NODE = ['process', 'console', 'URL', 'Request', 'fetch', 'Buffer', 'setTim
 
 const BROWSER = ['setInterval', 'document', 'fetch', 'matchMedia', 'URL', 'EventSource', 'navigator', 'setTimeout'];
 
+const RESTRICTED = [
+  { selector: 'TSEnumDeclaration', message: 'Use a union type: the house has no enums.' },
+  { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
+];
+
+/** Forms that keep the formatter from one member, or one statement, a line. */
+const JOINED_LINES = [
+  {
+    selector: 'ObjectExpression > SpreadElement[argument.type="ObjectExpression"]',
+    message: 'Write the members plainly.',
+  },
+  {
+    selector: 'ExpressionStatement > AssignmentExpression[left.type="ArrayPattern"][right.type="ArrayExpression"]',
+    message: 'Write one assignment for each.',
+  },
+];
+
 export default tseslint.config(
   {
     ignores: [
@@ -28,11 +45,7 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/explicit-module-boundary-types': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'TSEnumDeclaration', message: 'Use a union type: the house has no enums.' },
-        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
-      ],
+      'no-restricted-syntax': ['error', ...RESTRICTED],
       eqeqeq: 'error',
     },
   },
@@ -44,7 +57,10 @@ export default tseslint.config(
   {
     // A function fits on a screen; comments and blank lines count too.
     files: ['src/{app,cli,client,gate,stores,testing}/**/*', 'scripts/**/*', 'bench/**/*'],
-    rules: { 'max-lines-per-function': ['error', { max: 60 }] },
+    rules: {
+      'max-lines-per-function': ['error', { max: 60 }],
+      'no-restricted-syntax': ['error', ...RESTRICTED, ...JOINED_LINES],
+    },
   },
   {
     // Examples are projects of their own, whose packages are not installed here.

@@ -72,7 +72,8 @@ export const CLAIM = orOff<string | ClaimPath>({
 
 /** `none`: the issuer has no JWTs. */
 export const EMPTY_KEYS: TextForm<readonly object[]> = {
-  ...{ expected: 'none', choices: ['none'] },
+  expected: 'none',
+  choices: ['none'],
   parse: (text) => (text === 'none' ? Object.freeze([]) : undefined),
 };
 

@@ -162,8 +162,7 @@ export class KeyRefresh {
   readonly #requests: OutgoingRequests;
   readonly #activity: ActivityPublisher<'keys'>;
   #fetchedAt = -Infinity;
-  #unusable: FetchedKeys['unusable'] = new Map();
-  #unusableAt = -Infinity;
+  #unusable: { readonly keys: FetchedKeys['unusable']; readonly atMs: number } = { keys: new Map(), atMs: -Infinity };
   #timer: Timer | undefined;
   #closed = false;
   #announceReady!: () => void;
@@ -219,7 +218,7 @@ export class KeyRefresh {
       this.#options.kept?.keep(fetched.jwks, startedAt);
     } catch (error) {
       if (this.#closed) return;
-      if (error instanceof NoUsableKey) [this.#unusable, this.#unusableAt] = [error.unusable, startedAt];
+      if (error instanceof NoUsableKey) this.#unusable = { keys: error.unusable, atMs: startedAt };
       this.#fail(error);
     }
     // A request that waits for the first fetch finds the kept keys if that has failed.
@@ -248,7 +247,7 @@ export class KeyRefresh {
     }
     this.keys = new KeySet(keys);
     this.#fetchedAt = fetchedAtMs;
-    [this.#unusable, this.#unusableAt] = [unusable, fetchedAtMs];
+    this.#unusable = { keys: unusable, atMs: fetchedAtMs };
     if (this.state() === 'fresh') this.#announceReady();
     return true;
   }
@@ -263,7 +262,7 @@ export class KeyRefresh {
   #accept(fetched: FetchedKeys, number: number, startedAt: number): void {
     const { issuer, timeoutMs, keysMaxAgeMs, random, logger } = this.#options;
     const fresh = new KeySet(fetched.keys);
-    [this.#unusable, this.#unusableAt] = [fetched.unusable, startedAt];
+    this.#unusable = { keys: fetched.unusable, atMs: startedAt };
     if (this.keys && !this.keys.isWithin(fresh)) this.previous = this.keys;
     this.keys = fresh;
     this.acceptedFetch = number;
@@ -312,7 +311,7 @@ export class KeyRefresh {
 
   /** Why the key of an id must not be used, by the key set that the issuer responded with last; `undefined`: nothing is against it. */
   unusable(keyId: string): string | undefined {
-    return this.#stateAt(this.#unusableAt) === 'unavailable' ? undefined : this.#unusable.get(keyId);
+    return this.#stateAt(this.#unusable.atMs) === 'unavailable' ? undefined : this.#unusable.keys.get(keyId);
   }
 
   status(): KeyStatus {
