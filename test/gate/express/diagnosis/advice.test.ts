@@ -229,6 +229,30 @@ describe('the advice about the audience', () => {
   });
 });
 
+describe('the tokens of vendors', () => {
+  /** Only the URL of the issuer or of its key set shows the vendor, if anything does. */
+  const WITHOUT_SIGNS = [
+    'RFC 9068',
+    'Auth0: RFC 9068 profile',
+    'Auth0: permissions of RBAC alone',
+    'Entra v1: appid',
+    'Hydra: scope as a string',
+    'PingOne: at+jwt',
+    'PingOne: no typ, as before 2027-03-02',
+    'PingFederate: JWT',
+    'Spring: no typ, no client id but sub, scopes as an array',
+    'nanoidp: JWT with client_id',
+    'a server with azp and scp, at+jwt',
+  ];
+
+  it.each(VENDOR_TOKENS)('are recognized by their signs, or listed as tokens without any: $name', (vendor) => {
+    const { name, preset, typ, claims } = vendor;
+    const iss = preset === 'cognito' ? 'https://cognito-idp.eu-central-1.amazonaws.com/pool' : ISSUER;
+    const recognized = recognizeToken({ header: { typ }, claims: { ...claims, iss } })?.preset;
+    expect(recognized).toBe(WITHOUT_SIGNS.includes(name) ? undefined : preset);
+  });
+});
+
 describe('no advice comes twice, and none leads to a preset that refuses too', () => {
   const TEXTS = ['iss', 'aud', 'sub', 'jti', 'client_id', 'azp', 'cid', 'appid', 'typ', 'token_use', 'tid'];
   const OTHERS = ['exp', 'iat', 'nbf', 'cnf', 'scope', 'scp', 'generation', 'client_generation'];
