@@ -4,7 +4,7 @@ import type * as Http from './http/log';
 import type { GenerationSource } from './log';
 import type { SourceDependencies } from './source-url';
 
-/** The schemes of the URLs of stores, and what to install for each. */
+/** The schemes of the URLs of stores, and the client to install for each; `''` where Node has it. */
 const STORES = [
   [/^rediss?:/i, 'redis', 'redis@6'],
   [/^postgres(ql)?:/i, 'postgres', 'pg@8'],
@@ -46,7 +46,7 @@ function fromStores(
   const { version } = loader('tillgate/package.json') as { readonly version: string };
   const stores = loadPeer<Stores>('@tillgate/stores', loader, { entry: 'url', version });
   if (!stores.module) {
-    const remedy = `npm install @tillgate/stores@${version} ${client}`;
+    const remedy = `npm install @tillgate/stores@${version} ${client}`.trim();
     throw new TypeError(`generations: a ${scheme}: URL needs @tillgate/stores, and ${stores.problem}: ${remedy}`);
   }
   return stores.module.sourceFromUrl(url, { load, clock, schedule });

@@ -30,9 +30,9 @@ export interface Batch {
 export interface LogReader {
   /**
    * Resolves with what follows the position, and moves the position behind it. When nothing follows, waits up to
-   * `waitMs` for something. If the position is no longer in the log, because its epoch is another one, it starts again
-   * at the oldest change: repeating changes is harmless, leaving one out is not. Rejects with a `SourceError` when the log cannot be
-   * read; the next call then continues where this one would have.
+   * `waitMs` for something. If the mark is of another epoch than the position, it first reads on to the end, then starts again
+   * at the oldest change; if the log no longer has the position, it starts again immediately: repeating changes is harmless, leaving
+   * one out is not. Rejects with a `SourceError` when the log cannot be read; the next call then continues where this one would have.
    */
   next(waitMs: number): Promise<Batch>;
   /** Ends a pending `next()` and releases what the reader holds. */
@@ -65,7 +65,7 @@ export interface GenerationSource {
    * @throws SourceError when it is not known whether the changes were appended
    */
   append?(changes: readonly Change[], unit?: Unit): Promise<Mark | undefined>;
-  /** Releases connections and timers, and closes the readers. */
+  /** Releases connections and timers, and closes the readers. `next()` and `append()` reject afterwards; a second call does nothing. */
   close?(): Promise<void>;
 }
 
