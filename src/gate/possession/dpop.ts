@@ -11,7 +11,7 @@ import { headerOf, usesDpop } from '../token/bearer';
 import { unitOf } from '../token/fair-queue';
 import { checkHeader, parseToken } from '../token/jws';
 import { importKey, unsuitable, type VerificationKey } from '../token/keys/key-set';
-import type { BoundRequest, Possession } from './possession';
+import { Possession, type BoundRequest } from './possession';
 import { ALGORITHMS, readAlgorithms, type Algorithm } from '../token/signature';
 import type { JsonObject } from '../net/strict-json';
 import { memoryReplayStore, type MemoryReplayStore, type ReplayStore } from './replay-store';
@@ -78,7 +78,7 @@ export function dpop(options: DpopOptions = {}): Possession {
   const nonces = settings.nonce ? serverNonces() : undefined;
   let memory: MemoryReplayStore | undefined;
 
-  return {
+  return new Possession({
     confirmation: 'jkt',
     status: () => memory?.status(),
     challenge({ resource }) {
@@ -109,7 +109,7 @@ export function dpop(options: DpopOptions = {}): Possession {
       if (!isTrial) await remember(store, proof, untilMs, boundRequest);
       return nonces?.isAging(untilMs, nowMs) ? nonces.make(nowMs) : undefined;
     },
-  };
+  });
 
   /** First moment at which a proof would be refused without being remembered. */
   function acceptedUntilMs({ issuedAtMs, nonce }: DpopProof, nowMs: number, clockToleranceMs: number): number {

@@ -6,7 +6,7 @@ import { AuthError } from '../core/errors';
 import { attempt, NO_OPTIONS } from '../core/objects';
 import { option, readOptions, type TableOf } from '../core/options';
 import type { TokenRequest } from '../token/bearer';
-import type { Possession } from './possession';
+import { Possession } from './possession';
 
 /** How the certificate of a client is found. */
 export interface MtlsOptions {
@@ -42,7 +42,7 @@ export function mtls(options: MtlsOptions = {}): Possession {
     certificate: option.callable<MtlsOptions['certificate']>(),
   } satisfies TableOf<MtlsOptions>);
   const thumbprintOf = certificate ? forwardedReader(certificate) : thumbprintOfConnection;
-  return {
+  return new Possession({
     confirmation: 'x5t#S256',
     challenge: () => undefined,
     verify({ request, bound }) {
@@ -56,7 +56,7 @@ export function mtls(options: MtlsOptions = {}): Possession {
       }
       return undefined;
     },
-  };
+  });
 }
 
 /** A connection keeps its certificate. */

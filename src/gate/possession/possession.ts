@@ -9,30 +9,40 @@ import type { SignatureVerifier } from '../token/signature';
 import { REGISTERED_CONFIRMATIONS } from '../token/claims';
 import type { JsonObject } from '../net/strict-json';
 
-/** One way in which a caller proves that it holds the key that its token is bound to. */
-export interface Possession {
+/**
+ * One way in which a caller proves that it holds the key that its token is bound to: what `dpop()` and `mtls()` return. An object
+ * that is written by hand does not fit the type.
+ */
+export class Possession {
   /** Member of `cnf` that names the key (RFC 7800 section 3.1): tokens with it are accepted with this proof only. */
-  readonly confirmation: string;
+  readonly confirmation!: string;
   /**
    * Called once for each gate. Its own challenge, where tokens come with another scheme than Bearer.
    *
    * @throws TypeError when an option is missing
    * @internal
    */
-  challenge(gate: { readonly resource: string | undefined }): PossessionChallenge | undefined;
+  readonly challenge!: (gate: { readonly resource: string | undefined }) => PossessionChallenge | undefined;
   /**
    * Checks the proof of a request whose token is good. Throws, or rejects with, an AuthError.
    *
    * @returns the DPoP nonce that the response should carry (RFC 9449 section 8.2)
    * @internal
    */
-  verify(proof: BoundRequest): string | undefined | Promise<string | undefined>;
+  readonly verify!: (proof: BoundRequest) => string | undefined | Promise<string | undefined>;
   /**
    * What it remembers, for the status of its gates.
    *
    * @internal
    */
-  status?(): GateStatus['usedProofs'];
+  readonly status?: () => GateStatus['usedProofs'];
+  /** Makes the type opaque: no object literal can have it. */
+  protected readonly isOpaque = true;
+
+  /** @internal */
+  constructor(members: Pick<Possession, keyof Possession>) {
+    Object.assign(this, members);
+  }
 }
 
 /** What a challenge says about a scheme of its own (RFC 9449 section 7.1). */

@@ -82,7 +82,6 @@ export function isForItsClient(claims: JsonObject, also: readonly string[] = [])
 }
 
 const TIMES = ['exp', 'nbf', 'iat'];
-type Times = Readonly<Partial<Record<'exp' | 'nbf' | 'iat', number>>>;
 
 /** Checks the types of all claims (RFC 7519 section 4.1), and that those are there which the preset needs (RFC 9068 section 2.2). */
 export function readClaims(state: ClaimsState): void {
@@ -96,7 +95,7 @@ export function readClaims(state: ClaimsState): void {
     // `JSON.parse` reads 1e400 as Infinity, which is not a date (RFC 7519 section 2).
     if (claims[name] !== undefined && !Number.isFinite(claims[name])) throw invalid(`${name} is not a number`);
   }
-  const { exp = missing('exp'), nbf, iat } = claims as Times;
+  const { exp = missing('exp'), nbf, iat } = claims as Partial<Record<string, number>>;
   // Without `iat` the age of a token is unknown, and a dropped floor could let it back in.
   if (iat === undefined && !rules.issueTimeCanBeAbsent) missing('iat');
   const audiences = readAudiences(claims);

@@ -1,5 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import type { AuthError } from '../../../src/gate';
+import { authenticate, type AuthError, type GateOptions } from '../../../src/gate';
 import { silentLogger } from '../../../src/gate/core/logger';
 import { dpop, mtls } from '../../../src/gate/possession';
 import type { ReplayStore } from '../../../src/gate/possession';
@@ -88,4 +88,23 @@ it('the replay store gets the client with its issuer', async () => {
   const { outcome, remembered } = scene();
   await outcome('DPoP', JKT);
   expect(remembered).toEqual([[expect.stringMatching(/^[\w-]{22}$/), expect.any(Number), `client ${ISSUER} pos-17`]]);
+});
+
+describe('the type Possession', () => {
+  const handMade = { confirmation: 'jkt', challenge: () => undefined, verify: () => undefined, status: undefined };
+  const issuer = { issuer: ISSUER, audience: 'https://api.test' };
+
+  it('is what dpop() and mtls() return', () => {
+    const options: GateOptions = { possession: [dpop({ baseUrl: BASE_URL }), mtls()] };
+    expect(options.possession).toHaveLength(2);
+  });
+
+  it('is nothing that is written by hand, with however many of its members', () => {
+    // @ts-expect-error -- only what dpop() and mtls() return
+    const named: GateOptions = { possession: [{ confirmation: 'jkt' }] };
+    // @ts-expect-error -- only what dpop() and mtls() return
+    const complete: GateOptions = { possession: [handMade] };
+    expect(complete.possession).toEqual([handMade]);
+    expect(() => authenticate({ ...issuer, ...named })).toThrow(TypeError);
+  });
 });

@@ -229,6 +229,7 @@ describe('options of possession', () => {
     [{ possession: mtls() }, `${KINDS}, got an object`],
     [{ possession: [mtls] }, `${KINDS}, got an array of 1`],
     [{ possession: [null] }, `${KINDS}, got an array of 1`],
+    [{ possession: [{ confirmation: 'jkt' }] }, `${KINDS}, got an array of 1`],
     [{ possession: [mtls(), mtls()] }, `${KINDS}, got an array of 2`],
     [
       { possessionRequired: 'yes', possession: [mtls()] },
