@@ -39,8 +39,12 @@ const RIGHT_SERVER = 'Check that the token comes from the right authorization se
 
 const BAD_REQUEST = { status: 400, error: 'invalid_request', check: 'structure', about: 'request' } as const;
 const INVALID_TOKEN = { status: 401, error: 'invalid_token', title: 'Invalid access token', about: 'token' } as const;
+const INVALID_HEADER = { ...INVALID_TOKEN, check: 'header' } as const;
+const WRONG_KEY = { ...INVALID_TOKEN, check: 'key' } as const;
 const INVALID_CLAIMS = { ...INVALID_TOKEN, check: 'claims' } as const;
+const UNEXPECTED_CLAIMS = { ...INVALID_CLAIMS, configuration: true } as const;
 const INVALID_GENERATION = { ...INVALID_TOKEN, check: 'generation' } as const;
+const PROOF = { check: 'possession', about: 'proof' } as const;
 const FORBIDDEN = { status: 403, check: 'scope', about: 'request' } as const;
 const OUTAGE = { status: 503, about: 'outage', caller: RETRY_LATER } as const;
 
@@ -90,42 +94,37 @@ const ROWS = {
       'Check that the authorization server issues signed JWTs for this API; for opaque and encrypted tokens use the option `opaque`.',
   },
   algorithm_not_allowed: {
-    ...INVALID_TOKEN,
+    ...INVALID_HEADER,
     detail: 'The access token is signed with an algorithm that is not accepted here.',
-    check: 'header',
     cause: 'The access token is signed with an algorithm that this API does not accept.',
     caller: RIGHT_SERVER,
     operator: 'Have the authorization server sign with RS256 or another algorithm of the option `algorithms`.',
   },
   unsupported_critical_header: {
-    ...INVALID_TOKEN,
+    ...INVALID_HEADER,
     detail: 'The access token carries a header extension that is not supported.',
-    check: 'header',
     cause: 'The header of the access token names a critical extension (`crit`, RFC 7515).',
     caller: RIGHT_SERVER,
     operator: 'Switch the extension off at the authorization server.',
   },
   wrong_type: {
-    ...INVALID_TOKEN,
+    ...INVALID_HEADER,
     detail: 'The token is of another type: an access token is expected.',
-    check: 'header',
     configuration: true,
     cause: 'The token is not an access token: its `typ` says something else, or it is an ID token.',
     caller: 'Send the access_token of the token response, not the id_token.',
     operator: 'Check that TILLGATE_PRESET names the product that issues the tokens.',
   },
   unknown_key: {
-    ...INVALID_TOKEN,
+    ...WRONG_KEY,
     detail: 'The access token is signed with a key that its issuer does not publish.',
-    check: 'key',
     cause: 'The issuer does not publish the key that the access token names.',
     caller: REQUEST_NEW_TOKEN,
     operator: 'If new tokens are refused too, TILLGATE_JWKS_URI belongs to another server, realm or stage.',
   },
   unusable_key: {
-    ...INVALID_TOKEN,
+    ...WRONG_KEY,
     detail: 'The access token is signed with a key that must not be used for access tokens.',
-    check: 'key',
     cause:
       'The issuer publishes the key that the access token names, but it must not be used: it is too short, broken, private, or meant for something else.',
     caller: GIVE_REQUEST_ID,
@@ -141,25 +140,22 @@ const ROWS = {
       'Check that the key set belongs to the issuer, and that a new key has a new kid. Many such requests can be an attack.',
   },
   invalid_claims: {
-    ...INVALID_CLAIMS,
+    ...UNEXPECTED_CLAIMS,
     detail: 'A required claim of the access token is missing or of the wrong type.',
-    configuration: true,
     cause: 'A required claim of the access token is missing or has the wrong type.',
     caller: GIVE_REQUEST_ID,
     operator: 'The log names the claim. Check TILLGATE_PRESET and the claims that the authorization server issues.',
   },
   wrong_issuer: {
-    ...INVALID_CLAIMS,
+    ...UNEXPECTED_CLAIMS,
     detail: 'The access token was issued by another authorization server.',
-    configuration: true,
     cause: 'The access token was issued by another authorization server.',
     caller: 'Request the token from the authorization server of this API.',
     operator: 'TILLGATE_ISSUER must equal the `iss` of the tokens to the byte, a slash at the end included.',
   },
   wrong_audience: {
-    ...INVALID_CLAIMS,
+    ...UNEXPECTED_CLAIMS,
     detail: 'The access token was issued for another audience.',
-    configuration: true,
     cause: 'The access token was issued for another API.',
     caller: 'Request a token for this API.',
     operator: 'TILLGATE_AUDIENCE must equal the `aud` of the tokens.',
@@ -172,17 +168,15 @@ const ROWS = {
     operator: 'If new tokens are refused, compare the clocks of the API and of the authorization server.',
   },
   not_yet_valid: {
-    ...INVALID_CLAIMS,
+    ...UNEXPECTED_CLAIMS,
     detail: 'The access token is not valid yet.',
-    configuration: true,
     cause: 'The access token is not valid yet: its `nbf` or `iat` lies in the future.',
     caller: 'Try again in some seconds.',
     operator: 'Compare the clocks of the API and of the authorization server.',
   },
   lifetime_too_long: {
-    ...INVALID_CLAIMS,
+    ...UNEXPECTED_CLAIMS,
     detail: 'The lifetime of the access token is longer than accepted here.',
-    configuration: true,
     cause: 'The access token lives longer, from `iat` to `exp`, than this API accepts.',
     caller: GIVE_REQUEST_ID,
     operator: 'Shorten the lifetime at the authorization server, or raise TILLGATE_MAX_TOKEN_AGE_SECONDS.',
@@ -206,8 +200,7 @@ const ROWS = {
   wrong_binding: {
     ...INVALID_TOKEN,
     detail: 'The access token is bound to another key than the one that the request proves.',
-    check: 'possession',
-    about: 'proof',
+    ...PROOF,
     cause: 'The request proves another key, or has another client certificate, than the access token is bound to.',
     caller: 'Use the key or certificate with which the token was requested.',
     operator: 'Check that the proxy forwards the client certificate. Many such requests can be stolen tokens.',
@@ -217,8 +210,7 @@ const ROWS = {
     error: 'invalid_dpop_proof',
     title: 'Invalid DPoP proof',
     detail: 'The DPoP header is missing, or its proof is not valid for this request.',
-    check: 'possession',
-    about: 'proof',
+    ...PROOF,
     cause: 'The DPoP proof is missing, is for another request, or was used before (RFC 9449).',
     caller: 'Make a new proof for each request, with `htm`, `htu`, `ath`, `iat` and a new `jti`.',
     operator: 'The log says what is wrong: for `htu` check `baseUrl` of `dpop()`, for `iat` the clock of the client.',
@@ -228,8 +220,7 @@ const ROWS = {
     error: 'use_dpop_nonce',
     title: 'DPoP nonce required',
     detail: 'Make a new proof that contains the nonce in the DPoP-Nonce header of this response.',
-    check: 'possession',
-    about: 'proof',
+    ...PROOF,
     cause: 'The DPoP proof has no nonce of this server, or an expired one (RFC 9449).',
     caller: 'Repeat the request with a new proof that has the DPoP-Nonce of the response.',
     operator: 'Nothing: the client repeats the request. Nonces are those of one process.',
@@ -302,8 +293,7 @@ const ROWS = {
     status: 429,
     title: 'Too many DPoP proofs',
     detail: 'The client has sent more DPoP proofs than are checked and remembered for it: try again later.',
-    check: 'possession',
-    about: 'proof',
+    ...PROOF,
     cause: 'This client has sent as many DPoP proofs in the last minutes as are checked and remembered for it.',
     caller: 'Send fewer requests, and repeat this one with a new proof after Retry-After.',
     operator: 'If the client may send so many, give it more room: `maxProofsPerClient` of `redisReplayStore()`.',
@@ -337,8 +327,7 @@ const ROWS = {
     status: 503,
     title: 'Replay store unavailable',
     detail: 'The DPoP proof cannot be verified at the moment: whether it was used before is not known.',
-    check: 'possession',
-    about: 'proof',
+    ...PROOF,
     cause: 'The store of used DPoP proofs is full or does not respond.',
     caller: 'Repeat the request with a new proof after Retry-After.',
     operator: 'Check the Redis of `redisReplayStore()`.',

@@ -12,14 +12,17 @@ export interface MetricRow {
   readonly worry: string;
 }
 
+const DURATION = { kind: 'histogram', unit: 's' } as const;
+const GAUGE = { kind: 'gauge', attributes: ['tillgate.issuer'] } as const;
+const AGE = { ...GAUGE, unit: 's' } as const;
+
 /**
  * The metrics, by their names in OpenTelemetry. Those in seconds say so in their names: the Prometheus exporter of the
  * JavaScript SDK adds no unit, that of the collector adds one only where it is missing.
  */
 export const METRICS = {
   'tillgate.authentication.duration.seconds': {
-    kind: 'histogram',
-    unit: 's',
+    ...DURATION,
     attributes: ['tillgate.outcome', 'tillgate.token.cache'],
     meaning: 'Time from the Authorization header to the decision of the gate.',
     worry: 'the 99th percentile of `miss` is above 50 ms',
@@ -32,73 +35,60 @@ export const METRICS = {
     worry: 'any `unavailable`; more than 5% `wrong_audience`, `wrong_issuer` or `wrong_type`',
   },
   'tillgate.keys.age.seconds': {
-    kind: 'gauge',
-    unit: 's',
-    attributes: ['tillgate.issuer'],
+    ...AGE,
     meaning: 'Time since the key set was fetched.',
     worry: 'twice `keysMaxAgeMs`',
   },
   'tillgate.keys.fetch.duration.seconds': {
-    kind: 'histogram',
-    unit: 's',
+    ...DURATION,
     attributes: ['tillgate.issuer', 'error.type'],
     meaning: 'Fetches of the key set, discovery included.',
     worry: 'every fetch has an `error.type`',
   },
   'tillgate.generations.staleness.seconds': {
-    kind: 'gauge',
-    unit: 's',
-    attributes: ['tillgate.issuer'],
+    ...AGE,
     meaning: 'Time since the log of generations was read to its end.',
     worry: 'half of `maxStalenessMs`',
   },
   'tillgate.generations.silence.seconds': {
-    kind: 'gauge',
-    unit: 's',
-    attributes: ['tillgate.issuer'],
+    ...AGE,
     meaning: 'Time since the publisher of the log of generations was heard from.',
     worry: 'above 60 s',
   },
   'tillgate.generations.floors': {
-    kind: 'gauge',
+    ...GAUGE,
     unit: '{client}',
-    attributes: ['tillgate.issuer'],
     meaning: 'Clients whose credential has changed within the lifetime of a token.',
     worry: 'it jumps',
   },
   'tillgate.generations.superseded.clients': {
-    kind: 'gauge',
+    ...GAUGE,
     unit: '{client}',
-    attributes: ['tillgate.issuer'],
     meaning: 'Clients whose superseded tokens came within 5 minutes; 1,000 at most.',
     worry: 'it stays above 0: a caller does not fetch a new token after a change; the log names it',
   },
   'tillgate.generations.unnoticed': {
-    kind: 'gauge',
+    ...GAUGE,
     unit: '1',
-    attributes: ['tillgate.issuer'],
     meaning: '1 where changes of credentials are not noticed: no source, and no stamped token was accepted; else 0.',
     worry: '1, where changes should end tokens before they expire',
   },
   'tillgate.generations.propagation.seconds': {
-    kind: 'histogram',
-    unit: 's',
+    ...DURATION,
     attributes: ['tillgate.issuer'],
     meaning:
       'Time from a change of a credential to its enforcement here; a log that is written anew counts its changes again.',
     worry: 'the 99th percentile is above 1 s',
   },
   'tillgate.introspection.duration.seconds': {
-    kind: 'histogram',
-    unit: 's',
+    ...DURATION,
     attributes: ['tillgate.issuer', 'error.type'],
     meaning: 'Calls of the introspection endpoint.',
     worry: 'the 99th percentile is above 1 s, or calls have an `error.type`',
   },
   'tillgate.introspection.waiting': {
-    kind: 'gauge',
+    ...GAUGE,
     unit: '{token}',
-    attributes: ['tillgate.issuer'],
     meaning: 'Opaque tokens whose introspection has begun or waits for its turn.',
     worry: 'above 16: as many calls run at a time',
   },
