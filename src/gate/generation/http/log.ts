@@ -8,7 +8,6 @@ import { isGeneration } from '../generation';
 import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';
 import { readersOf, type Wait } from '../readers';
-import type { SourceDependencies } from '../source-url';
 
 /** Options of `httpGenerations()`. */
 export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'schedule'> {
@@ -51,12 +50,6 @@ export function httpGenerations(options: HttpGenerationsOptions): GenerationSour
   return { ...readers, mark: true, close: () => Promise.resolve(readers.close()) };
 }
 
-/** Makes the source for an `http://` or `https://` URL. */
-export function httpFromUrl(url: string, dependencies: SourceDependencies): GenerationSource {
-  const { headers, allowHttp, fetch, schedule } = dependencies;
-  return httpGenerations({ url, headers, allowHttp, fetch, schedule });
-}
-
 /** Longest time that a server holds a response, in ms. */
 const MAX_POLL_MS = 30_000;
 /** A server that does not wait is asked no more often than this, in ms. */
@@ -65,7 +58,7 @@ const SHORTEST_WAIT_MS = 250;
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 function httpReader(
-  { base, headers: given, fetch, schedule, timeoutMs }: ReturnType<typeof readConnection>,
+  { url: base, headers: given, fetch, schedule, timeoutMs }: ReturnType<typeof readConnection>,
   { pause, wake }: Wait,
 ): LogReader {
   const requests = new OutgoingRequests(schedule);
@@ -115,7 +108,7 @@ function parsePage(text: string): Batch & { readonly position: string } {
   // Its message quotes the response. Parsing a large page strictly takes three times as long.
   const document = attempt(() => JSON.parse(text) as unknown);
   if (document === undefined) refusePage('with invalid JSON');
-  const { position, end, changes, mark } = ownMembers(Object(document) as Record<string, unknown>);
+  const { position, end, changes, mark } = membersOf(document);
   if (typeof position !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(position)) {
     refusePage('without a "position" of 1 to 256 printable characters');
   }
@@ -132,16 +125,14 @@ function parseChange(entry: unknown, index: number): Change {
 }
 
 function parseMark(mark: unknown): Mark {
-  const {
-    format,
-    epoch,
-    unit,
-    complete_ms: completeMs,
-    kept_ms: keptMs,
-  } = ownMembers(Object(mark) as Record<string, unknown>);
+  const { format, epoch, unit, complete_ms: completeMs, kept_ms: keptMs } = membersOf(mark);
   requireFormat(format);
   const isMark = typeof epoch === 'string' && isGeneration(unit) && isGeneration(completeMs) && isGeneration(keptMs);
   return isMark ? { epoch, unit, completeMs, keptMs } : refusePage('with a "mark" that is not valid');
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return ownMembers(Object(value) as Record<string, unknown>);
 }
 
 function refusePage(what: string): never {
@@ -154,21 +145,16 @@ function refusePage(what: string): never {
  * @throws TypeError when one is wrong; the message holds neither credentials nor header values.
  */
 function readConnection(options: HttpGenerationsOptions) {
-  const {
-    url: given,
-    headers: givenHeaders,
-    allowHttp,
-    ...others
-  } = readOptions('httpGenerations', options, HTTP_OPTIONS);
+  const given = readOptions('httpGenerations', options, HTTP_OPTIONS);
   // Node's error repeats its input, and with it the password.
-  const url = parseUrl(given);
+  const url = parseUrl(given.url);
   if (!url || !/^https?:$/.test(url.protocol) || url.hash !== '') {
     throwOptionError('option "url" must be an absolute http: or https: URL without a fragment');
   }
-  if (!allowHttp && !isSecureUrl(url.href)) {
+  if (!given.allowHttp && !isSecureUrl(url.href)) {
     throwOptionError('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
   }
-  const headers = ownMembers(givenHeaders ?? {}) as Record<string, string>;
+  const headers = ownMembers(given.headers ?? {}) as Record<string, string>;
   if (hasUserInfo(url.href)) {
     if (headers['authorization'] !== undefined)
       throwOptionError('credentials in "url" and an Authorization header exclude each other');
@@ -180,7 +166,7 @@ function readConnection(options: HttpGenerationsOptions) {
   url.password = '';
   if (url.pathname === '/') url.pathname = '/generations';
   // Without credentials, the URL is safe to log without its query.
-  return { ...others, base: url, headers };
+  return { ...given, url, headers };
 }
 
 /** What a header may be (RFC 9110 sections 5.5 and 5.6.2). Not checked by `Headers`, which would load `fetch`. */
