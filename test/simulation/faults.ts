@@ -236,8 +236,8 @@ export const FAULTS: readonly PlantedFault[] = [
   fault(
     'what was appended during a wait is not taken',
     'memory.ts',
-    '      return (page = take(page.position));',
-    '      const left = page;\n      page = take(page.position);\n      return left;',
+    '      return (page = entries().read(page.position));',
+    '      const left = page;\n      page = entries().read(page.position);\n      return left;',
     13,
   ),
   fault(

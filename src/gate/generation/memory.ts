@@ -59,8 +59,9 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
   const listeners = new Set<() => void>();
   let closed = false;
 
-  function requireOpen(): void {
+  function openEntries(): Entries {
     if (closed) throw new SourceError('the log is closed');
+    return entries;
   }
 
   function callListeners(): void {
@@ -74,20 +75,15 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
     return () => void listeners.delete(own);
   }
 
-  function take(after: string | undefined): Page {
-    requireOpen();
-    return entries.read(after);
-  }
-
   return {
     mark: false,
     keptMs,
     read: (after, limit) => entries.read(after, limit),
     subscribe,
-    reader: readersOf(schedule, (wait) => readerOf(take, subscribe, wait)).reader,
+    reader: readersOf(schedule, (wait) => readerOf(openEntries, subscribe, wait)).reader,
     // eslint-disable-next-line @typescript-eslint/require-await -- so that wrong arguments reject instead of throwing
     async append(changes, unit) {
-      requireOpen();
+      openEntries();
       for (const change of changes) requireChange(change, clock());
       if (entries.append(changes, clock(), unit)) callListeners();
       return entries.mark;
@@ -102,20 +98,16 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
 }
 
 /** Reads a log from its oldest change on. */
-function readerOf(
-  take: (after: string | undefined) => Page,
-  subscribe: ServedLog['subscribe'],
-  { pause, wake }: Wait,
-): LogReader {
+function readerOf(entries: () => Entries, subscribe: ServedLog['subscribe'], { pause, wake }: Wait): LogReader {
   let page: Page | undefined;
   return {
     async next(waitMs) {
-      page = take(page?.position);
+      page = entries().read(page?.position);
       if (page.changes.length > 0 || waitMs === 0) return page;
       const unsubscribe = subscribe(wake);
       await pause(waitMs);
       unsubscribe();
-      return (page = take(page.position));
+      return (page = entries().read(page.position));
     },
     close: () => undefined,
   };
