@@ -41,6 +41,8 @@ export interface FollowerOptions {
   readonly logger: Logger;
 }
 
+type FollowedOptions = FollowerOptions & { readonly source: GenerationSource };
+
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 /** How long a read may wait while a mark that moves is waited for. */
@@ -57,8 +59,7 @@ const MAX_LATE_MS = 86_400_000;
 
 /** Keeps the floors of one issuer up to date with one log until `close()`, and knows how old they are. */
 export class FollowedLog {
-  readonly #options: FollowerOptions;
-  readonly #source: GenerationSource;
+  readonly #options: FollowedOptions;
   readonly #floors: Floors;
   readonly #activity: ActivityPublisher<'generations'>;
   readonly #freshness: Freshness;
@@ -80,19 +81,13 @@ export class FollowedLog {
   readonly settled = new Promise<void>((resolve) => (this.#resolveSettled = resolve));
 
   /** @param activity - publishes the reads of the source, and how late changes arrive after the first complete one */
-  constructor(
-    options: FollowerOptions,
-    source: GenerationSource,
-    floors: Floors,
-    activity: ActivityPublisher<'generations'>,
-  ) {
+  constructor(options: FollowedOptions, floors: Floors, activity: ActivityPublisher<'generations'>) {
     const { issuer, maxStalenessMs, maxSilenceMs, skewMs, readTimeoutMs, clock, schedule, random, logger } = options;
     this.#options = options;
-    this.#source = source;
     this.#floors = floors;
     this.#activity = activity;
     const { lifetimeMs } = floors;
-    this.#freshness = new Freshness({ maxStalenessMs, maxSilenceMs, skewMs, lifetimeMs }, source.mark);
+    this.#freshness = new Freshness({ maxStalenessMs, maxSilenceMs, skewMs, lifetimeMs }, options.source.mark);
     const pauses = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
     this.#outage = new Outage(pauses, clock, random);
     this.#reader = this.#open();
@@ -250,7 +245,7 @@ export class FollowedLog {
 
   /** Opens a reader that publishes its reads. */
   #open(): LogReader {
-    const reader = openReader(this.#source);
+    const reader = openReader(this.#options.source);
     let isAtEnd = false;
     const lateMs = ({ changes }: Batch): number[] => {
       if (!isAtEnd) return [];

@@ -44,7 +44,7 @@ export class Follower {
     this.#floors = new Floors(options);
     this.#floors.onCounter = () => this.#reportCounter();
     this.#activity = new ActivityPublisher('generations', options.issuer, () => this.status());
-    this.#log = source && new (following().FollowedLog)(options, source, this.#floors, this.#activity);
+    this.#log = source && new (following().FollowedLog)({ ...options, source }, this.#floors, this.#activity);
     this.#settled = this.#log?.settled.finally(() => (this.#settled = undefined));
     this.#activity.publish('opened');
   }

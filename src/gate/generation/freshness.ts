@@ -1,6 +1,6 @@
 import type { GenerationStatus } from '../core/gate-status';
 import { SLOW } from './floors';
-import type { Mark } from './log';
+import type { Batch, Mark } from './log';
 
 /** Limits of `Freshness`, in ms. `docs/configuration.md` has their defaults. */
 export interface FreshnessLimits {
@@ -15,10 +15,7 @@ export interface FreshnessLimits {
 }
 
 /** What is read of a log at one time. */
-export interface ReadBatch {
-  readonly mark: Mark | undefined;
-  /** Whether the end of the log was reached. */
-  readonly end: boolean;
+export interface ReadBatch extends Omit<Batch, 'changes'> {
   /** When the read began, in ms. */
   readonly startedMs: number;
   /** The earliest generation in the log whose time has not come: from there on the log counts as unread. */
@@ -45,16 +42,12 @@ export class Freshness {
   /** Until then, a mark that moves is waited for. */
   #waitUntilMs = 0;
   #wasFresh = false;
-  #problem: string | undefined;
+  /** What was wrong with the log when its end was last reached. */
+  problem: string | undefined;
 
   constructor(limits: FreshnessLimits, hasMark: boolean) {
     this.#limits = limits;
     this.#hasMark = hasMark;
-  }
-
-  /** What was wrong with the log when its end was last reached. */
-  get problem(): string | undefined {
-    return this.#problem;
   }
 
   /** Age of the last complete read, in ms; negative when the clock has stepped back since. */
@@ -119,7 +112,7 @@ export class Freshness {
     // Also where this read began before the limit: requests have been refused since.
     const isOutageOver = this.#readMs === undefined || nowMs - this.#readMs > this.#limits.maxStalenessMs;
     this.#readMs = startedMs;
-    this.#problem = this.#hasMark ? this.#findProblem(unreadFrom) : undefined;
+    this.problem = this.#hasMark ? this.#findProblem(unreadFrom) : undefined;
     // What changed meanwhile may be pending at the publisher: it appends that before its next mark.
     if (this.#hasMark && isOutageOver) this.#waitUntilMs = nowMs + MARK_WAIT_MS;
   }
