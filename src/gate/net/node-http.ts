@@ -1,5 +1,4 @@
 import * as http from 'node:http';
-import type { IncomingMessage } from 'node:http';
 import type * as Https from 'node:https';
 import { pipeline, type Readable } from 'node:stream';
 import type * as Zlib from 'node:zlib';
@@ -15,20 +14,17 @@ export function sendOverNode(url: string, request: HttpRequest, isRepeated = fal
   const { request: open } = target.protocol === 'https:' ? (require('node:https') as typeof Https) : http;
   return new Promise((resolve, reject) => {
     let hasResponse = false;
-    const sent = open(
-      target,
-      ownMembers({
-        method: form === undefined ? 'GET' : 'POST',
-        headers: ownMembers({ 'accept-encoding': 'gzip, deflate, br', ...headers }),
-        signal,
-        // The limit of an agent is for idle connections: a long poll takes longer.
-        timeout: 0,
-      }),
-      (response) => {
-        hasResponse = true;
-        resolve(responseOf(response));
-      },
-    );
+    const options = ownMembers({
+      method: form === undefined ? 'GET' : 'POST',
+      headers: ownMembers({ 'accept-encoding': 'gzip, deflate, br', ...headers }),
+      signal,
+      // The limit of an agent is for idle connections: a long poll takes longer.
+      timeout: 0,
+    });
+    const sent = open(target, options, (response) => {
+      hasResponse = true;
+      resolve(responseOf(response));
+    });
     sent.on('error', (error) => {
       // The server may close an idle connection just as it is used again (RFC 9112 section 9.3.1).
       const isClosed = sent.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(networkCodeOf(error) ?? '');
@@ -39,7 +35,7 @@ export function sendOverNode(url: string, request: HttpRequest, isRepeated = fal
   });
 }
 
-function responseOf(response: IncomingMessage): HttpResponse {
+function responseOf(response: http.IncomingMessage): HttpResponse {
   const { rawHeaders } = response;
   // Node's other views of them read inherited members of the object that they fill.
   const header = (name: string): string | undefined => {
@@ -59,7 +55,7 @@ function responseOf(response: IncomingMessage): HttpResponse {
 const MAX_CODINGS = 2;
 
 /** The content without its codings (RFC 9110 section 8.4); one that is not asked for stays, and is then not what was expected. */
-function decoded(response: IncomingMessage, header: string): Readable {
+function decoded(response: http.IncomingMessage, header: string): Readable {
   const codings = header
     .toLowerCase()
     .split(/[\s,]+/)
