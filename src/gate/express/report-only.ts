@@ -201,10 +201,8 @@ function gateOnTrial(gate: GateEnforcer): TrialMiddleware {
     if (!deciding) return next();
     trial.deciding = deciding.then(() => void (trial.deciding = undefined));
     const waited = withTimeLimit(deciding, MAX_TRIAL_WAIT_MS, schedule, () => TOO_LATE).catch(() => undefined);
-    handleRejection(
-      waited.then(() => next()),
-      { req, res, next, logger },
-    );
+    const continued = waited.then(() => next());
+    handleRejection(continued, { req, res, next, logger });
   };
 }
 
