@@ -1,3 +1,4 @@
+import type { Channel } from 'node:diagnostics_channel';
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { callUnwaited } from '../core/callbacks';
 import { decisionChannel, generationsChannel, introspectionChannel, keysChannel } from '../core/activity-channels';
@@ -36,20 +37,18 @@ export function observe(): () => void {
   if (!peer.module) throw new Error(`tillgate/opentelemetry: ${peer.problem}; npm install @opentelemetry/api@1`);
   const observer = new Observer(peer.module);
   const subscribers = [
-    [decisionChannel, (message: unknown) => observer.decided(message as Decision)],
-    [keysChannel, (message: unknown) => observer.fetchedKeys(message as Activity<KeyStatus>)],
-    [generationsChannel, (message: unknown) => observer.readGenerations(message as Activity<GenerationStatus>)],
-    [introspectionChannel, (message: unknown) => observer.introspected(message as Activity<IntrospectionStatus>)],
+    [decisionChannel, (message: unknown) => observer.decided(message as Decision)] as const,
+    ...ACTIVITIES.map((row) => [row[0], (message: unknown) => observer.acted(message as GateActivity, row)] as const),
   ].map(([channel, take]) => {
     // Node reports what a subscriber throws as an uncaught exception.
     const subscriber = (message: unknown): void => {
       callUnwaited(
-        () => (take as (message: unknown) => void)(message),
+        () => take(message),
         (error) => peer.module.diag.error('tillgate', error),
       );
     };
-    (channel as typeof decisionChannel).subscribe(subscriber);
-    return () => (channel as typeof decisionChannel).unsubscribe(subscriber);
+    channel.subscribe(subscriber);
+    return () => channel.unsubscribe(subscriber);
   });
   observer.instruments();
   return () => {
@@ -59,28 +58,35 @@ export function observe(): () => void {
 }
 
 type Attributes = OpenTelemetry.Attributes;
-/** Reads one value of the state of each open gate. */
-type Gauge<Status> = readonly [name: MetricName, read: (status: Status) => number | undefined];
+/** The state of a gate; which members it has depends on the channel. */
+type Status = Partial<KeyStatus & GenerationStatus & IntrospectionStatus>;
+type GateActivity = Activity<Status>;
+/** How the activities of a channel are shown. */
+type ActivityRow = readonly [channel: Channel, span: string, histogram?: MetricName];
+/** Reads one value of the state of each open gate that the channel knows. */
+type Gauge = readonly [name: MetricName, channel: Channel, read: (status: Status) => number | undefined];
+
+const ACTIVITIES: readonly ActivityRow[] = [
+  [keysChannel, 'tillgate.keys.fetch', 'tillgate.keys.fetch.duration.seconds'],
+  [generationsChannel, 'tillgate.generations.read'],
+  [introspectionChannel, 'tillgate.introspection', 'tillgate.introspection.duration.seconds'],
+];
 
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000);
-const KEY_GAUGES: readonly Gauge<KeyStatus>[] = [['tillgate.keys.age.seconds', ({ ageMs }) => seconds(ageMs)]];
-const GENERATION_GAUGES: readonly Gauge<GenerationStatus>[] = [
-  ['tillgate.generations.staleness.seconds', ({ ageMs }) => seconds(ageMs)],
-  ['tillgate.generations.silence.seconds', ({ silentMs }) => seconds(silentMs)],
-  ['tillgate.generations.floors', ({ floors }) => floors],
-  ['tillgate.generations.superseded.clients', ({ supersededClients = 0 }) => supersededClients],
-  ['tillgate.generations.unnoticed', ({ changes }) => Number(changes === 'not at all')],
-];
-const INTROSPECTION_GAUGES: readonly Gauge<IntrospectionStatus>[] = [
-  ['tillgate.introspection.waiting', ({ waiting }) => waiting],
+const GAUGES: readonly Gauge[] = [
+  ['tillgate.keys.age.seconds', keysChannel, ({ ageMs }) => seconds(ageMs)],
+  ['tillgate.generations.staleness.seconds', generationsChannel, ({ ageMs }) => seconds(ageMs)],
+  ['tillgate.generations.silence.seconds', generationsChannel, ({ silentMs }) => seconds(silentMs)],
+  ['tillgate.generations.floors', generationsChannel, ({ floors }) => floors],
+  ['tillgate.generations.superseded.clients', generationsChannel, ({ supersededClients = 0 }) => supersededClients],
+  ['tillgate.generations.unnoticed', generationsChannel, ({ changes }) => Number(changes === 'not at all')],
+  ['tillgate.introspection.waiting', introspectionChannel, ({ waiting }) => waiting],
 ];
 
 class Observer {
   readonly #api: Api;
   readonly #routes = new RouteLabels();
-  readonly #keys = new OpenGates<KeyStatus>();
-  readonly #generations = new OpenGates<GenerationStatus>();
-  readonly #introspection = new OpenGates<IntrospectionStatus>();
+  readonly #gates = new OpenGates();
   #provider: unknown;
   #instruments: Instruments | undefined;
 
@@ -94,9 +100,7 @@ class Observer {
     if (this.#instruments && provider === this.#provider) return this.#instruments;
     this.#provider = provider;
     const meter = this.#api.metrics.getMeter('tillgate');
-    this.#keys.show(meter, KEY_GAUGES);
-    this.#generations.show(meter, GENERATION_GAUGES);
-    this.#introspection.show(meter, INTROSPECTION_GAUGES);
+    this.#gates.show(meter);
     return (this.#instruments = new Instruments(meter));
   }
 
@@ -146,28 +150,13 @@ class Observer {
     for (const [name, value] of Object.entries(attributes)) if (value !== undefined) span.setAttribute(name, value);
   }
 
-  fetchedKeys(activity: Activity<KeyStatus>): void {
-    this.#keys.take(activity);
-    this.#ended(activity, 'tillgate.keys.fetch', 'tillgate.keys.fetch.duration.seconds');
-  }
-
-  readGenerations(activity: Activity<GenerationStatus>): void {
-    this.#generations.take(activity);
-    this.#ended(activity, 'tillgate.generations.read');
-    const attributes = { 'tillgate.issuer': activity.issuer };
-    for (const ms of activity.lateMs ?? [])
-      this.instruments().record('tillgate.generations.propagation.seconds', ms, attributes);
-  }
-
-  introspected(activity: Activity<IntrospectionStatus>): void {
-    this.#introspection.take(activity);
-    this.#ended(activity, 'tillgate.introspection', 'tillgate.introspection.duration.seconds');
-  }
-
-  #ended({ issuer, event, durationMs, error }: Activity<unknown>, span: string, histogram?: MetricName): void {
+  acted(activity: GateActivity, [channel, span, histogram]: ActivityRow): void {
+    const { issuer, event, durationMs, error, lateMs = [] } = activity;
+    this.#gates.take(channel, activity);
     const instruments = this.instruments();
-    if (durationMs === undefined) return;
     const attributes: Attributes = { 'tillgate.issuer': issuer };
+    for (const ms of lateMs) instruments.record('tillgate.generations.propagation.seconds', ms, { ...attributes });
+    if (durationMs === undefined) return;
     if (event === 'failed') attributes['error.type'] = errorType(error);
     if (histogram) instruments.record(histogram, durationMs, attributes);
     const { trace, SpanKind, SpanStatusCode } = this.#api;
@@ -179,7 +168,7 @@ class Observer {
   }
 
   close(): void {
-    for (const gates of [this.#keys, this.#generations, this.#introspection]) gates.clear();
+    this.#gates.clear();
   }
 }
 
@@ -207,22 +196,22 @@ class Instruments {
 }
 
 /** The gates that are open, by the function that returns their state. */
-class OpenGates<Status> {
-  readonly #issuers = new Map<() => Status, string>();
+class OpenGates {
+  readonly #gates = new Map<() => Status, readonly [channel: Channel, issuer: string]>();
 
-  take({ event, issuer, status }: Activity<Status>): void {
-    if (event === 'closed') this.#issuers.delete(status);
-    else this.#issuers.set(status, issuer);
+  take(channel: Channel, { event, issuer, status }: GateActivity): void {
+    if (event === 'closed') this.#gates.delete(status);
+    else this.#gates.set(status, [channel, issuer]);
   }
 
   /** Of several gates with the same issuer the largest value counts. */
-  show(meter: OpenTelemetry.Meter, gauges: readonly Gauge<Status>[]): void {
-    for (const [name, read] of gauges) {
+  show(meter: OpenTelemetry.Meter): void {
+    for (const [name, channel, read] of GAUGES) {
       const { unit, meaning: description } = METRICS[name];
       meter.createObservableGauge(name, { unit, description }).addCallback((result) => {
         const largest = new Map<string, number>();
-        for (const [status, issuer] of this.#issuers) {
-          const value = read(status());
+        for (const [status, [from, issuer]] of this.#gates) {
+          const value = from === channel ? read(status()) : undefined;
           if (value !== undefined) largest.set(issuer, Math.max(value, largest.get(issuer) ?? value));
         }
         for (const [issuer, value] of largest) result.observe(value, { 'tillgate.issuer': issuer });
@@ -231,7 +220,7 @@ class OpenGates<Status> {
   }
 
   clear(): void {
-    this.#issuers.clear();
+    this.#gates.clear();
   }
 }
 
