@@ -10,8 +10,7 @@ export function retryAfterSeconds(waitMs: number): number {
 
 /** Spaces the attempts of something that is retried, and logs twice per outage: the first failure, and the recovery. */
 export class Outage {
-  readonly #firstMs: number;
-  readonly #longestMs: number;
+  readonly #pauses: { readonly firstMs: number; readonly longestMs: number };
   readonly #clock: Clock;
   readonly #random: () => number;
   #sinceMs = 0;
@@ -23,12 +22,11 @@ export class Outage {
 
   /** @param pauses - bounds of the exponential back-off, in ms */
   constructor(
-    { firstMs, longestMs }: { readonly firstMs: number; readonly longestMs: number },
+    pauses: { readonly firstMs: number; readonly longestMs: number },
     clock: Clock = systemClock,
     random: () => number = Math.random,
   ) {
-    this.#firstMs = firstMs;
-    this.#longestMs = longestMs;
+    this.#pauses = pauses;
     this.#clock = clock;
     this.#random = random;
   }
@@ -40,9 +38,9 @@ export class Outage {
    * @param longestMs - upper bound of this pause
    * @returns the pause before the next attempt, in ms
    */
-  fail(detail: string, log: (fields: { readonly detail: string }) => void, longestMs = this.#longestMs): number {
+  fail(detail: string, log: (fields: { readonly detail: string }) => void, longestMs = this.#pauses.longestMs): number {
     const nowMs = this.#clock();
-    const exponentialMs = Math.min(longestMs, this.#firstMs * 2 ** this.failures++);
+    const exponentialMs = Math.min(longestMs, this.#pauses.firstMs * 2 ** this.failures++);
     // Shortened by up to a half, so that processes do not retry in step.
     const pauseMs = exponentialMs * (1 - this.#random() / 2);
     this.#retryAtMs = nowMs + pauseMs;
@@ -71,6 +69,6 @@ export class Outage {
   /** The rest of the pause after the last failure, in ms. One that seems longer than possible is over: the clock has stepped back. */
   get waitMs(): number {
     const waitMs = this.#retryAtMs - this.#clock();
-    return waitMs > 0 && waitMs <= this.#longestMs ? waitMs : 0;
+    return waitMs > 0 && waitMs <= this.#pauses.longestMs ? waitMs : 0;
   }
 }
