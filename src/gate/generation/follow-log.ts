@@ -7,13 +7,13 @@ import { errorText, type Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
 import { Outage } from '../core/outage';
 import type { Floors } from './floors';
-import { Freshness } from './freshness';
+import { Freshness, type FreshnessLimits } from './freshness';
 import { isGeneration, isInFuture, WILDCARD, type GenerationRule } from './generation';
 import { describeFailure, noResponse, openReader } from './log';
 import type { Batch, Change, GenerationSource, LogReader } from './log';
 
 /** How the generations of one issuer's tokens are verified, and its floors kept up to date with a log. */
-export interface FollowerOptions {
+export interface FollowerOptions extends Omit<FreshnessLimits, 'lifetimeMs'> {
   /** In every log line, to tell the sources apart. */
   readonly issuer: string;
   readonly rule: GenerationRule;
@@ -25,16 +25,10 @@ export interface FollowerOptions {
   readonly maxTokenAgeMs: number;
   /** While the floors may be out of date: refuses with 503, or accepts with a warning in the log. */
   readonly onStale: 'reject' | 'accept';
-  /** Longest time since the log was read to its end, in ms; past it the floors are stale. */
-  readonly maxStalenessMs: number;
-  /** Longest time since the publisher was heard from, in ms; past it the floors are stale too. */
-  readonly maxSilenceMs: number;
   /** Longest pause between reads, in ms. */
   readonly pollMs: number;
   /** Longest time for one read, in ms. */
   readonly readTimeoutMs: number;
-  /** Tolerance between this clock and the publisher's, in ms. */
-  readonly skewMs: number;
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly random: () => number;
