@@ -1,15 +1,13 @@
 import { escapeUnsafe } from '../core/logger';
+import type { Decision } from '../verifier/options';
 
 /** What is logged of one refusal. */
-export interface LoggedRefusal {
+export interface LoggedRefusal extends Pick<Decision, 'method' | 'path' | 'requestId'> {
   readonly reason: string;
   readonly status: number;
   readonly issuer?: string | undefined;
   /** Only where a signature or the issuer vouches for it. */
   readonly clientId?: string | undefined;
-  readonly method: string;
-  readonly path: string;
-  readonly requestId?: string | undefined;
   readonly detail?: string | undefined;
   /** Of a trial: the status of the response, what would settle the difference, and how many requests a line stands for. */
   readonly responded?: number;
