@@ -62,14 +62,8 @@ export async function send(
     throw new CliError(`the response from ${new URL(url).origin} is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
   const { status, statusText, headers } = response;
   const text = new TextDecoder().decode(bytes);
-  return {
-    request: `${method} ${url}`,
-    status,
-    statusText,
-    headers,
-    text,
-    body: attempt(() => JSON.parse(text) as unknown),
-  };
+  const body = attempt(() => JSON.parse(text) as unknown);
+  return { request: `${method} ${url}`, status, statusText, headers, text, body };
 }
 
 /** Says what starts the server of a URL, and what sets its address. */

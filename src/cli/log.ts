@@ -38,13 +38,12 @@ function asEscape(unit: string): string {
 }
 
 const SEVERITY = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
-const COLORS: Readonly<Record<string, 'cyan' | 'yellow' | 'red'>> = { info: 'cyan', warn: 'yellow', error: 'red' };
+type Color = 'dim' | 'cyan' | 'yellow' | 'red';
+
+const COLORS: Readonly<Record<string, Color>> = { info: 'cyan', warn: 'yellow', error: 'red' };
 
 /** One JSON line of the log as text: `12:01:07 warn  the log cannot be read: fetch failed ageMs=1200`, and stacks below it. */
-export function prettyLine(
-  json: string,
-  colored: (color: 'dim' | 'cyan' | 'yellow' | 'red', text: string) => string,
-): string {
+export function prettyLine(json: string, colored: (color: Color, text: string) => string): string {
   const { time, level, msg, detail, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const clock = colored('dim', new Date(String(time)).toTimeString().slice(0, 8));
   // A request to the token server.

@@ -40,12 +40,6 @@ export function shellWord(text: string, platform: string = process.platform): st
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(escapeUnsafe));
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const lines = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
+  return lines.map((line) => line.trimEnd()).join('\n');
 }

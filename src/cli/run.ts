@@ -95,10 +95,8 @@ function report(error: unknown, io: CliIo, json: boolean): number {
   const message = error instanceof Error ? error.message : String(error);
   if (json && exitCode !== EXIT.ok) {
     const problems = error instanceof ConfigurationError ? error.problems : undefined;
-    write(
-      stderr,
-      JSON.stringify({ error: message.replace(/^error: /, ''), exit_code: exitCode, problems }, undefined, 2),
-    );
+    const document = { error: message.replace(/^error: /, ''), exit_code: exitCode, problems };
+    write(stderr, JSON.stringify(document, undefined, 2));
   } else if (!(error instanceof CommanderError)) {
     // Commander has written its own message.
     // The color is not part of the text, which is escaped.

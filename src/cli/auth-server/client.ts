@@ -3,11 +3,6 @@ import type { ClientRow, State } from './store';
 
 type StoredSecret = ClientRow['secrets'][number];
 
-/** The next generation: above `previous`, and not before now. */
-function nextNumber(previous: number, nowMs: number): number {
-  return Math.max(previous + 1, nowMs);
-}
-
 /** The row of a new client. Its numbers are above those of a deleted client of the same id. */
 export function registered(
   client: Pick<ClientRow, 'clientId' | 'description' | 'scopes'>,
@@ -15,16 +10,9 @@ export function registered(
   clients: State['clients'],
   nowMs: number,
 ): ClientRow {
-  const generation = nextNumber(clients.get(client.clientId)?.generation ?? 0, nowMs);
-  return {
-    ...client,
-    disabled: false,
-    deleted: false,
-    generation,
-    secrets: [secret],
-    createdMs: nowMs,
-    updatedMs: nowMs,
-  };
+  const generation = clients.get(client.clientId)?.generation ?? 0;
+  const created = { ...client, generation, secrets: [secret], createdMs: nowMs, updatedMs: nowMs };
+  return withNewGeneration({ ...created, disabled: false, deleted: false }, nowMs);
 }
 
 /** The row with a patch applied: the same object when nothing changes. */
@@ -57,7 +45,7 @@ export function rotated(
 
 /** The row with the next generation: every token issued so far is discarded. */
 export function withNewGeneration(row: ClientRow, nowMs: number): ClientRow {
-  return { ...row, generation: nextNumber(row.generation, nowMs), updatedMs: nowMs };
+  return { ...row, generation: Math.max(row.generation + 1, nowMs), updatedMs: nowMs };
 }
 
 /** The row of a deleted client: its tokens are discarded. */

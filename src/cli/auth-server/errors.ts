@@ -1,23 +1,19 @@
 import type { RequestHandler } from 'express';
 
+type HeaderFields = Readonly<Record<string, string>>;
+
 /** A refused request: RFC 6749 section 5.2 at the OAuth endpoints, a problem (RFC 9457) everywhere else. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly status: number;
   /** `error` of RFC 6749, or `code` of the problem, such as `client_exists`. */
   readonly code: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: HeaderFields;
   /** For the log only, in place of the message. */
   readonly privateDetail: string | undefined;
 
   /** `message` is for the caller; at the OAuth endpoints printable ASCII without quotes and backslashes. */
-  constructor(
-    status: number,
-    code: string,
-    message: string,
-    headers: Readonly<Record<string, string>> = {},
-    privateDetail?: string,
-  ) {
+  constructor(status: number, code: string, message: string, headers: HeaderFields = {}, privateDetail?: string) {
     super(message);
     this.status = status;
     this.code = code;

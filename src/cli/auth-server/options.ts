@@ -28,6 +28,8 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly rateLimit?: RateLimit | false | undefined;
 }
 
+const TOKEN_RATE: RateLimit = { limit: 60, windowMs: 60_000 };
+
 const OPTIONS = {
   issuer: option.required(option('an http: or https: URL without query and fragment', readIssuer)),
   audience: option.required(option.string()),
@@ -37,10 +39,7 @@ const OPTIONS = {
   adminToken: option('16 or more characters of printable ASCII without blanks', readAdminToken),
   host: option.string('127.0.0.1'),
   tokenLifetimeSeconds: option.number({ unit: 'seconds', min: 1, max: 86_400, integer: true }, 3_600),
-  rateLimit: option('{ limit, windowMs }, both whole numbers from 1, or false', readRateLimit, {
-    limit: 60,
-    windowMs: 60_000,
-  }),
+  rateLimit: option('{ limit, windowMs }, both whole numbers from 1, or false', readRateLimit, TOKEN_RATE),
   ...dependencies('logger', 'clock', 'schedule'),
 } satisfies TableOf<AuthServerOptions>;
 

@@ -36,8 +36,7 @@ export async function rotateKeys({ store, settings }: Context): Promise<void> {
   const signing = await newSigningKey();
   const publishedForMs = settings.tokenLifetimeSeconds * 1000 + SKEW_MS;
   return store.change(({ keys }, nowMs) => {
-    const { kid, alg, jwk } = keys.signing;
-    const retired = { kid, alg, jwk: toPublic(jwk), publishedUntilMs: nowMs + publishedForMs };
+    const retired = { ...keys.signing, jwk: toPublic(keys.signing.jwk), publishedUntilMs: nowMs + publishedForMs };
     return { keys: { signing, retired: [retired, ...keys.retired].filter(isPublishedAt(nowMs)) }, value: undefined };
   });
 }

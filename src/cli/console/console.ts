@@ -132,7 +132,8 @@ class DevelopmentConsole implements Console {
     await this.#gate.ready();
     const explanation = await explain(token, { gate: this.#gate });
     const scopes = explanation.auth?.scopes ?? [];
-    const reached = explanation.accepted ? routes.filter(({ requires }) => isEnough(scopes, requires)) : [];
+    const isGranted = (required: readonly string[]): boolean => required.every((scope) => scopes.includes(scope));
+    const reached = explanation.accepted ? routes.filter(({ requires }) => requires.some(isGranted)) : [];
     return {
       ...whyOfToken(explanation, token, this.#facts),
       status: explanation.status ?? 200,
@@ -192,8 +193,4 @@ class DevelopmentConsole implements Console {
       else stream.write(message);
     }
   }
-}
-
-function isEnough(scopes: readonly string[], requires: Route['requires']): boolean {
-  return requires.some((set) => set.every((scope) => scopes.includes(scope)));
 }

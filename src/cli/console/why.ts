@@ -46,21 +46,17 @@ export function whyOf({ token, ...decision }: ReportedDecision, facts: Facts): W
   const { outcome, reason, detail, unverified, required, granted } = decision;
   // Any signature: it is not checked.
   const raw = token === undefined ? '' : `${token}.AAAA`;
+  const claims = claimsOf(raw);
   const isAccepted = granted !== undefined;
   if (reason === undefined || !Object.hasOwn(REASONS, reason)) {
-    return {
-      outcome,
-      checks: isAccepted ? checksUntil(undefined, 1) : [],
-      claims: claimsOf(raw),
-      verified: isAccepted,
-    };
+    return { outcome, checks: isAccepted ? checksUntil(undefined, 1) : [], claims, verified: isAccepted };
   }
   const cause = unverified === true ? new AuthError('unknown_key') : undefined;
   const checks = checksUntil(new AuthError(reason, { privateDetail: detail, cause }), 1);
   const verified = isSigned(checks);
   // A request can come from anybody: what it contains suggests a configuration only where its signature was good.
   const known = verified ? facts : { ...facts, advise: () => undefined };
-  return { outcome, checks, ...refusalOf({ reason, required, granted }, raw, known), claims: claimsOf(raw), verified };
+  return { outcome, checks, ...refusalOf({ reason, required, granted }, raw, known), claims, verified };
 }
 
 /** Explains what a gate makes of a token, for a request that requires no scope. */
