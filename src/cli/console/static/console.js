@@ -99,18 +99,16 @@ function setConnection(text) {
 
 let pending;
 const events = new EventSource('/console/api/events');
-events.addEventListener('open', () => {
-  setConnection('Live');
-  // It may be another process, which counts from 1.
-  state.requests = [];
-  void load();
-});
+events.addEventListener('open', () => setConnection('Live'));
+// A stream that opens again may be of another process, which counts from 1.
+for (const name of ['open', 'cleared']) {
+  events.addEventListener(name, () => {
+    state.requests = [];
+    void load();
+  });
+}
 events.addEventListener('error', () => setConnection('Disconnected: is tillgate dev running?'));
 events.addEventListener('clients', () => void load());
-events.addEventListener('cleared', () => {
-  state.requests = [];
-  void load();
-});
 events.addEventListener('request', ({ data }) => {
   state.requests = [JSON.parse(data), ...state.requests].slice(0, 500);
   // Many requests per second are drawn, and announced, together.

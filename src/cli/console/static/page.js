@@ -42,8 +42,6 @@ setInterval(() => {
   for (const time of document.querySelectorAll('time.ago')) time.textContent = ago(time.dateTime);
 }, 5_000);
 
-const isNarrow = () => matchMedia('(max-width: 70rem)').matches;
-
 export function kindOf(status) {
   if (status === 401 || status === 403) return String(status);
   return status < 400 ? '2xx' : status < 500 ? '4xx' : '5xx';
@@ -78,7 +76,7 @@ export function showTab(name, { focus = false } = {}) {
     tab.tabIndex = selected ? 0 : -1;
     $(`#${tab.getAttribute('aria-controls')}`).hidden = !selected;
   }
-  if (focus && isNarrow()) {
+  if (focus && matchMedia('(max-width: 70rem)').matches) {
     $(`#${name}`).scrollIntoView();
     $(`#${name}`).focus({ preventScroll: true });
   }

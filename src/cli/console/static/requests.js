@@ -16,10 +16,8 @@ const isFoldable = ({ server, path, status }) => server === 'tokens' && path.end
 
 /** Whether each word of the search is in a request. */
 function isFound(request, words) {
-  const text = SEARCHED.map((name) => request[name] ?? '')
-    .join(' ')
-    .toLowerCase();
-  return words.every((word) => text.includes(word));
+  const texts = SEARCHED.map((name) => String(request[name] ?? '').toLowerCase());
+  return words.every((word) => texts.some((text) => text.includes(word)));
 }
 
 function countIn(group, requests, valueOf) {
@@ -141,25 +139,25 @@ export function chooseNewestRefusal() {
 async function showRequest(id) {
   chosenRequest = id;
   showRequests();
-  try {
-    const request = await call('GET', `/console/api/requests/${id}`);
-    if (chosenRequest !== id) return;
-    $('#why').replaceChildren(
-      el('h3', {}, pill(request.status), ` ${request.method} `, el('code', {}, request.path)),
-      facts({
-        Server: request.server === 'api' ? 'API' : 'token server',
-        Client: request.client_id,
-        Time: clock(request.at),
-        Duration: durationOf(request.duration_ms),
-        'Request id': request.request_id,
-      }),
-      ...actionsFor(request),
-      ...explanation(request),
-    );
-  } catch {
-    if (chosenRequest !== id) return;
-    $('#why').replaceChildren(el('p', { className: 'empty' }, 'This request is no longer kept.'));
-  }
+  const request = await call('GET', `/console/api/requests/${id}`).catch(() => undefined);
+  if (chosenRequest !== id) return;
+  const gone = el('p', { className: 'empty' }, 'This request is no longer kept.');
+  $('#why').replaceChildren(...(request ? detailsOf(request) : [gone]));
+}
+
+function detailsOf(request) {
+  return [
+    el('h3', {}, pill(request.status), ` ${request.method} `, el('code', {}, request.path)),
+    facts({
+      Server: request.server === 'api' ? 'API' : 'token server',
+      Client: request.client_id,
+      Time: clock(request.at),
+      Duration: durationOf(request.duration_ms),
+      'Request id': request.request_id,
+    }),
+    ...actionsFor(request),
+    ...explanation(request),
+  ];
 }
 
 /** Copy as curl, and replay. A token is made anew for both; bodies and queries are not kept. */
