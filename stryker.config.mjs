@@ -1,9 +1,10 @@
 // `npm run mutation`: see docs/maintainers/mutation.md.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 // The sandbox has a link to node_modules, and the links in there lead to the sources outside of it, where nothing is
 // mutated: the names of the rooms lead to the sources of the sandbox instead.
-const rooms = readdirSync('src').map((room) => [room, JSON.parse(readFileSync(`src/${room}/package.json`, 'utf8'))]);
+const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
+const rooms = json('src/rooms.json').map(({ folder }) => [folder, json(`src/${folder}/package.json`)]);
 const moduleNameMapper = Object.fromEntries(
   rooms.flatMap(([room, { name, exports = {} }]) =>
     Object.entries(exports)
@@ -19,6 +20,10 @@ export default {
   jest: {
     config: {
       runner: 'jest-runner',
+      // Jest finds the tests that reach a file only where it knows the sources.
+      roots: ['<rootDir>/src', '<rootDir>/test'],
+      // Those that read the text of the sources would read that of the mutants.
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/', '<rootDir>/test/repository/'],
       moduleNameMapper,
       transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
       setupFilesAfterEnv: [],
