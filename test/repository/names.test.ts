@@ -1,24 +1,25 @@
 import { readFileSync } from 'node:fs';
-import { relative, resolve, sep } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import ts from 'typescript';
+import rooms from '../../src/rooms.json';
 import { listFiles } from './sources';
 
-const GATE = resolve(__dirname, '../../src/gate');
+const SRC = resolve(__dirname, '../../src');
 
-/** Two things with one name are one thing with a bad name, also where neither is exported. */
-it('no name is declared at the top of two files of the gate', () => {
+/** Two things of one room with one name are one thing with a bad name. What a file keeps for itself is named for its readers alone. */
+it.each(rooms.map(({ folder }) => folder))('no exported name is declared in two files of %s', (folder) => {
   const owners = new Map<string, string[]>();
-  for (const path of listFiles(GATE)) {
-    const file = relative(GATE, path).split(sep).join('/');
+  for (const path of listFiles(join(SRC, folder))) {
+    const file = relative(SRC, path).split(sep).join('/');
     for (const name of declaredIn(path)) owners.set(name, [...(owners.get(name) ?? []), file]);
   }
   expect([...owners].filter(([, files]) => files.length > 1)).toEqual([]);
 });
 
-/** What the statements of a file declare, each name once: a type and a value may share one. */
+/** What a file declares and exports, each name once: a type and a value may share one. */
 function declaredIn(path: string): ReadonlySet<string> {
   const { statements } = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest);
-  return new Set(statements.flatMap(namesIn));
+  return new Set(statements.filter(isExported).flatMap(namesIn));
 }
 
 function namesIn(statement: ts.Statement): readonly string[] {
@@ -31,4 +32,9 @@ function namesIn(statement: ts.Statement): readonly string[] {
     ts.isInterfaceDeclaration(statement) ||
     ts.isTypeAliasDeclaration(statement);
   return isNamed && statement.name ? [statement.name.text] : [];
+}
+
+function isExported(statement: ts.Statement): boolean {
+  const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) : undefined;
+  return modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
 }

@@ -5,7 +5,7 @@ import { writeParameter } from './parameters';
 import { shapeOfPath, withBody, withHeaders, withIds } from './requests';
 import type { Id, Ids } from './requests';
 import type { ApiRequest, ApiResponse } from './responses';
-import { sampleOf, schemaIn, shapeOf } from './sampler';
+import { sampleOf, schemaIn, mergedSchema } from './sampler';
 import { send, sufficient } from './subject';
 import type { Subject } from './subject';
 
@@ -112,7 +112,7 @@ export function placesOf({ api: { document }, operation }: Subject): readonly Pl
     const { name, in: where } = parameter;
     if (!['path', 'query', 'header'].includes(where)) return [];
     if (!isOwned(document, parameter) && !isOwned(document, parameter.schema)) return [];
-    const isList = shapeOf(document, parameter.schema).items !== undefined;
+    const isList = mergedSchema(document, parameter.schema).items !== undefined;
     if (where === 'path') {
       const at = operation.path.split('/').findIndex((part) => part.includes(`{${name}}`));
       const put: Place['put'] = (request, id) => withIds(request, operation.path, new Map([[at, id as Id]]));
@@ -138,10 +138,10 @@ type Member = Pick<Place, 'name' | 'isList'> & { readonly set: (body: unknown, v
 
 /** Members with `x-owner` of a body, of its inner objects, and of the items of its lists. */
 function membersOf(document: object, schema: unknown, depth = 0): readonly Member[] {
-  const { items, properties } = shapeOf(document, schema);
+  const { items, properties } = mergedSchema(document, schema);
   const own = Object.entries(properties).flatMap(([name, one]): readonly Member[] => {
     const put = (body: unknown, value: unknown): object => ({ ...(isObject(body) && body), [name]: value });
-    if (isOwned(document, one)) return [{ name, isList: shapeOf(document, one).items !== undefined, set: put }];
+    if (isOwned(document, one)) return [{ name, isList: mergedSchema(document, one).items !== undefined, set: put }];
     if (depth === MAX_DEPTH) return [];
     return membersOf(document, one, depth + 1).map((inner) => ({
       ...inner,

@@ -26,7 +26,7 @@ interface Sampling {
 }
 
 /** Variants that are tried: alternatives and types in another order, optional members too, other numbers and texts. */
-export const VARIANTS = 24;
+export const TRIES = 24;
 const ORDERS = 4;
 const isWhole = ({ variant }: Sampling): boolean => Math.trunc(variant / ORDERS) % 2 === 1;
 /** How far the value is from the smallest one. */
@@ -59,7 +59,7 @@ export function schemaIn(document: object, holder: unknown): unknown {
 }
 
 /** The properties of a schema, or of the items of its list. */
-export function shapeOf(
+export function mergedSchema(
   document: object,
   schema: unknown,
 ): { readonly items: unknown; readonly properties: Readonly<Record<string, Schema>> } {
@@ -72,14 +72,14 @@ export function shapeOf(
 
 /** The properties in the first media type of a request body or a response, or of the items of its list. */
 export function propertiesOf(document: object, holder: unknown): Readonly<Record<string, Schema>> {
-  return shapeOf(document, schemaIn(document, holder)).properties;
+  return mergedSchema(document, schemaIn(document, holder)).properties;
 }
 
 function sample(how: Sampling, schema: unknown): unknown {
   const { isValid } = how;
   const target = record(dereference(how.document, schema));
   if (!isValid || !EXCLUDING.some((name) => name in target)) return sampleOnce(how, schema);
-  const variants = [how.variant, ...Array.from({ length: VARIANTS }, (_, variant) => variant)];
+  const variants = [how.variant, ...Array.from({ length: TRIES }, (_, variant) => variant)];
   for (const variant of variants) {
     const value = attempt(() => sampleOnce({ ...how, variant }, schema));
     if (value !== undefined && isValid(schema, value)) return value;

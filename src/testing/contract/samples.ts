@@ -3,7 +3,7 @@ import { contentOf, dereference, record } from '../openapi/document';
 import type { LocatedOperation, Parameter } from '../openapi/document';
 import { textOf, writeParameter } from './parameters';
 import type { ApiRequest } from './responses';
-import { sampleOf, VARIANTS } from './sampler';
+import { sampleOf, TRIES } from './sampler';
 import { schemaValidators } from './schemas';
 
 /** Values of one request, used instead of generated ones: an existing id, a meaningful body. */
@@ -110,7 +110,7 @@ export function otherBody(document: object, { operation }: LocatedOperation, bod
     Object.entries(contentOf(document, operation.requestBody)).find(([type]) => /json/.test(type)) ?? [];
   const { schema } = record(media);
   const { isValid } = schemaValidators(document);
-  const found = Array.from({ length: VARIANTS }, (_, variant) => VARIANTS - 1 - variant).flatMap((variant) => {
+  const found = Array.from({ length: TRIES }, (_, variant) => TRIES - 1 - variant).flatMap((variant) => {
     const value = schema && attempt(() => sampleOf(document, schema, { withExamples: false, variant, isValid }));
     const text = JSON.stringify(value);
     return value === undefined || text === body || !isValid(schema, value) ? [] : [text];
@@ -174,7 +174,7 @@ function exampleOf(document: object, holder: unknown, what: string, withExamples
       ...(named === undefined ? [] : [() => named, () => JSON.parse(textOf(named)) as unknown]),
       ...(withExamples ? [() => sampleOf(document, schema, { isValid })] : []),
       ...Array.from(
-        { length: VARIANTS },
+        { length: TRIES },
         (_, variant) => () => sampleOf(document, schema, { withExamples: false, variant, isValid }),
       ),
     ];
