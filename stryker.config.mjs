@@ -22,8 +22,13 @@ export default {
       runner: 'jest-runner',
       // Jest finds the tests that reach a file only where it knows the sources.
       roots: ['<rootDir>/src', '<rootDir>/test'],
-      // Those that read the text of the sources would read that of the mutants.
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/', '<rootDir>/test/repository/'],
+      // Suites that read the text of the sources, or need a process of their own or more time.
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        '<rootDir>/test/(all|repository|simulation)/',
+        'observe.test',
+        'init.test',
+      ],
       moduleNameMapper,
       transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
       setupFilesAfterEnv: [],
