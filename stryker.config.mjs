@@ -27,7 +27,7 @@ export default {
         '/node_modules/',
         '<rootDir>/test/(all|repository|simulation)/',
         'observe.test',
-        'init.test',
+        'inspect.test',
       ],
       moduleNameMapper,
       transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
