@@ -94,10 +94,9 @@ export class FairQueue {
   async run<Value>(caller: Caller, cost: number, work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     const unit = unitOf(caller);
     const line = caller.client === undefined ? this.#ofSites : this.#ofClients;
-    const next = this.#next();
-    const isNext = !next || this.#served.of(unit) < this.#served.of(next.unit);
-    // What waits has no room: it is checked whenever work ends.
-    if (isNext && !line.units.has(unit) && this.#running.hasRoom(unit, cost)) this.#start(unit, cost);
+    // The search for what is next is as long as what waits: a flood finds no room, and does not begin it.
+    const hasRoom = !line.units.has(unit) && this.#running.hasRoom(unit, cost);
+    if (hasRoom && this.#isBeforeNext(unit)) this.#start(unit, cost);
     else await this.#turn(line, unit, cost, signal);
     try {
       return await work();
@@ -124,7 +123,13 @@ export class FairQueue {
   }
 
   #next(): Waiting | undefined {
-    return this.#lines.map((line) => line.next(this.#running, this.#served)).find(Boolean);
+    const [first, second] = this.#lines;
+    return first?.next(this.#running, this.#served) ?? second?.next(this.#running, this.#served);
+  }
+
+  #isBeforeNext(unit: string): boolean {
+    const next = this.#next();
+    return !next || this.#served.of(unit) < this.#served.of(next.unit);
   }
 
   #startNext(): void {
