@@ -6,6 +6,9 @@ import type { ClaimsPolicy, IssuerContext } from './issuer';
 import type { Auth } from './options';
 import { checkClaims, STEPS } from './steps';
 
+/** What a cached token keeps of its claims, besides its `auth`. */
+type AcceptedTimes = Pick<TypedClaims, 'acceptedFromMs' | 'acceptedUntilMs'>;
+
 /** A token whose claims a signature or the issuer's response vouches for. They may still be refused. */
 export class TrustedToken {
   readonly claims: JsonObject;
@@ -14,7 +17,7 @@ export class TrustedToken {
   readonly context: IssuerContext;
   readonly #policy: ClaimsPolicy;
   /** Absent while the claims are refused. */
-  #accepted: { readonly typed: TypedClaims; readonly stamped: boolean; readonly auth: Auth } | undefined;
+  #accepted: (AcceptedTimes & { readonly stamped: boolean; readonly auth: Auth }) | undefined;
 
   constructor(context: IssuerContext, policy: ClaimsPolicy, claims: JsonObject, key?: VerificationKey) {
     this.context = context;
@@ -36,7 +39,7 @@ export class TrustedToken {
    */
   known(): Auth | undefined {
     const { clock, generations } = this.context;
-    if (!this.#accepted || !isCurrent(this.#accepted.typed, clock())) {
+    if (!this.#accepted || !isCurrent(this.#accepted, clock())) {
       return generations?.settled() ? undefined : this.#accept();
     }
     const { auth } = this.#accepted;
@@ -65,7 +68,8 @@ export class TrustedToken {
       const { clientId, subject, tokenId, expiresAtMs, claims } = typed;
       const { issuer } = context;
       const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
-      this.#accepted = { typed, auth, stamped: context.generations?.isStamped(claims) ?? true };
+      const stamped = context.generations?.isStamped(claims) ?? true;
+      this.#accepted = { acceptedFromMs: typed.acceptedFromMs, acceptedUntilMs: typed.acceptedUntilMs, stamped, auth };
       tokenOfAuth.set(auth, this);
       return auth;
     } catch (error) {
@@ -87,7 +91,7 @@ export class TrustedToken {
    */
   recheck(auth: Auth): void {
     if (!this.hasKey) this.#refuseKey();
-    if (!this.#accepted || !isCurrent(this.#accepted.typed, this.context.clock())) this.#accept();
+    if (!this.#accepted || !isCurrent(this.#accepted, this.context.clock())) this.#accept();
     this.#recheckGeneration(auth);
   }
 
@@ -112,6 +116,6 @@ export function originOf(auth: Auth): TrustedToken | undefined {
 }
 
 /** Whether the times of a token still allow it (RFC 7519 sections 4.1.4 and 4.1.5). */
-function isCurrent({ acceptedFromMs, acceptedUntilMs }: TypedClaims, nowMs: number): boolean {
+function isCurrent({ acceptedFromMs, acceptedUntilMs }: AcceptedTimes, nowMs: number): boolean {
   return acceptedFromMs <= nowMs && nowMs < acceptedUntilMs;
 }
